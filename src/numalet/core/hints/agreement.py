@@ -1,8 +1,8 @@
 """The preferred stage of the merge without lists of hints, on few NUMA nodes.
 
 Most pods are admitted to a set that all families prefer. If each family can name its preferred
-sets, this module intersects these sets and makes no hints. The result is that of ``merging``, or
-unknown (docs/explanation/merging.md).
+sets, this module intersects these sets. The result equals that of ``merging``, or is unknown
+(docs/explanation/merging.md).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ ANY_NODE: Final[Sequence[NumaMask | None]] = (None,)
 def preferred_by_all(answers: Iterable[ProviderHints]) -> Sequence[NumaMask | None] | None:
     """Return the sets that every family prefers; ``ANY_NODE`` without families.
 
-    An empty result proves that the merge has no preferred hint. None: unknown, because some family
-    lacks ``preferred_masks``.
+    An empty result proves that the merge has no preferred hint. The result is None (unknown) if
+    some family lacks ``preferred_masks``.
     """
     common: Sequence[NumaMask] | None = None
     for answer in answers:

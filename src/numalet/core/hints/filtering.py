@@ -30,7 +30,7 @@ HintList: TypeAlias = Sequence[Hint]
 
 
 class Ruled(Value):
-    """A list that stays unwritten because a rule describes its content."""
+    """A rule in place of the list of hints that it describes."""
 
     rule: HintRule
     family: HintFamily
@@ -58,9 +58,10 @@ def ruled(answers: Iterable[ProviderHints]) -> list[Offer]:
 
 
 def _offers(answers: Iterable[ProviderHints], rule: str) -> list[Offer]:
-    """``rule`` names the attribute in which a family has its rule."""
+    """Return the offers; ``rule`` is the name of a family's attribute with its rule."""
     lists: list[Offer] = []
     for answer in answers:
+        # As in the kubelet, a provider without any answer has one list, "any node, preferred".
         if not answer:
             lists.append(ANY_PREFERRED)
         before: ResourceHints | None = None

@@ -1,17 +1,16 @@
 """Which of two node sets is better: the smaller, then the closer, then the lower number.
 
-The kubelet compares two merged hints case by case. This module states the same order as one sort
-key. The key is a strict total order, so the best set is a plain minimum and the order of the
-candidates does not matter:
+The kubelet compares two merged hints case by case. This module states the same order as a sort key.
+It is a strict total order, so the best set is a plain minimum and the order of the candidates does
+not matter::
 
     preferred                fewer nodes first
     not preferred            exactly ``wanted_size`` nodes, then fewer (the most first), then more
     same number of nodes     smaller mean distance, if distances count; then the smaller integer
 
 ``wanted_size`` is the number of nodes that the neediest resource requires. Without it the narrowest
-intersection would win and starve that resource.
-
-Kubelet: ``HintMerger.compare`` and ``NUMADistances.CalculateAverageFor``, v1.32.
+intersection would win and starve that resource. Kubelet: ``HintMerger.compare`` and
+``NUMADistances.CalculateAverageFor``, v1.32.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ class Distances(Value):
     """Distance between NUMA nodes by id: ``rows[from][to]``. Need not be symmetric.
 
     ``readable_ids``: the kubelet uses a node's id as an index into a row, and so reads only ids
-    below this limit of the row. None: every id is readable, or ``rows`` has ``FAR`` where the
-    kubelet reads nothing.
+    below this limit of the row. If it is None, every id is readable, or ``rows`` has ``FAR`` where
+    the kubelet reads nothing.
     """
 
     rows: Mapping[int, Mapping[int, int]]
@@ -54,7 +53,7 @@ class Distances(Value):
 
 
 def best_preferred(masks: Iterable[NumaMask], distances: Distances | None) -> NumaMask:
-    """Return the best of one or more preferred sets."""
+    """Return the best of at least one preferred set."""
     masks = tuple(masks)
     if len(masks) == 1:
         return masks[0]
@@ -65,7 +64,7 @@ def best_preferred(masks: Iterable[NumaMask], distances: Distances | None) -> Nu
 def best_not_preferred(
     masks: Iterable[NumaMask], wanted_size: int, distances: Distances | None
 ) -> NumaMask:
-    """Return the best of one or more non-preferred, non-empty sets."""
+    """Return the best of at least one non-preferred, non-empty set."""
     masks = tuple(masks)
     size = min((mask.bit_count() for mask in masks), key=lambda s: size_rank(s, wanted_size))
     return _closest([mask for mask in masks if mask.bit_count() == size], distances)

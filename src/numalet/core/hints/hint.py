@@ -1,10 +1,8 @@
 """A hint, and the three answers of a manager for one resource.
 
 The kubelet encodes three answers in one Go value (no list, an empty list, a list). Here they have
-names: ``NoPreference``, ``Impossible`` with its reason, and a family of hints. A family is a small
-protocol: an explicit list and a rule both implement it.
-
-A manager offers hints; the policy chooses one as the affinity. Both are a node set and a flag.
+names: ``NoPreference``, ``Impossible`` with its reason, and a family of hints, which is an explicit
+list or a rule. A manager offers hints; the policy chooses one as the affinity.
 """
 
 from __future__ import annotations
@@ -50,7 +48,7 @@ class HintFamily(Protocol):
         ...
 
     def why_not(self, mask: NumaMask) -> Reason | None:
-        """Return why this set is not offered; None if it is offered."""
+        """Return why this set is not offered, if so."""
         ...
 
 

@@ -34,6 +34,7 @@ def reachable(families: Sequence[Family], all_nodes: NumaMask) -> set[NumaMask]:
     for position, family in enumerate(families):
         remaining = families[position:]
         counting_cost = (len(remaining) + 2) * sets * all_nodes.bit_count()
+        # ``reach`` never exceeds the number of sets, which bounds the cost of a step.
         folding_cost = min(len(reach) * len(family), sets * len(family)) * len(remaining)
         if folding_cost > counting_cost:
             return by_counting([reach, *remaining], all_nodes)
@@ -52,7 +53,9 @@ def by_counting(families: Sequence[Family], all_nodes: NumaMask) -> set[NumaMask
         for member in family:
             counts[position_of[member]] += 1
         _sum_over_supersets(counts, len(bits))
+        # c(X) for every X; the product over the families counts the choices that contain X.
         product = list(map(mul, product, counts))
+    # Moebius inversion: what remains at X counts the choices that give exactly X.
     _undo_sum_over_supersets(product, len(bits))
     return {masks[position] for position, count in enumerate(product) if count}
 

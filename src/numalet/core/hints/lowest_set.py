@@ -1,14 +1,7 @@
 """The lowest set of a given size that meets all requirements, found without listing sets.
 
 *Lowest* is the smallest integer. The search decides nodes from the highest down and tries to leave
-each node out before it includes it, so the first solution is the lowest. Three exact shortcuts
-keep the search short:
-
-- if the lowest nodes meet all requirements, they are the answer;
-- a branch ends if the heaviest nodes left cannot fill one requirement, or the weighted sum of all
-  requirements;
-- a failed branch is stored with its unmet needs. It ends every later branch that needs as much or
-  more at the same place, so the search depends on the number of equal nodes and not on their ids.
+each node out before it includes it, so the first solution is the lowest.
 
 One requirement needs no backtracking. Several make a packing problem, whose worst cases are
 exponential; docs/explanation/merging.md gives the sizes.
@@ -75,7 +68,7 @@ class LowestSet:
         self._failed: dict[tuple[int, int, int], list[Lacking]] = {}
 
     def lowest(self, size: int) -> NumaMask | None:
-        """Return the lowest set with ``size`` nodes; None if no such set meets the requirements."""
+        """Return the lowest set with ``size`` nodes that meets the requirements, if any."""
         count = size - self.mandatory.bit_count()
         if not self.is_possible or not 0 <= count <= len(self.node_ids):
             return None
@@ -83,7 +76,7 @@ class LowestSet:
         return None if mask is None else mask | self.mandatory
 
     def fewest(self) -> int | None:
-        """Return the number of nodes of the smallest non-empty set, or None."""
+        """Return the number of nodes of the smallest non-empty set, if there is one."""
         if not self.is_possible:
             return None
         mandatory = self.mandatory.bit_count()
@@ -95,7 +88,7 @@ class LowestSet:
         return None
 
     def smallest(self) -> NumaMask | None:
-        """Return the lowest set with the fewest nodes, or None."""
+        """Return the lowest set with the fewest nodes, if there is one."""
         size = self.fewest()
         return None if size is None else self.lowest(size)
 
@@ -145,13 +138,18 @@ class LowestSet:
         self.alone_below = [[0, *accumulate(row.alone)] for row in self.rows]
 
     def _lowest(self, places: int, count: int, lacking: Lacking, touched: int) -> NumaMask | None:
-        """Return the lowest ``count`` of the first ``places`` nodes that fill all rows, or None."""
+        """Return the lowest ``count`` of the first ``places`` nodes that fill all rows, if any."""
+        # Bound: not even the heaviest nodes left can fill some row, or the weighted sum of all
+        # rows.
         if not self.may_be_met(places, count, lacking):
             return None
+        # Shortcut: the lowest nodes are enough, so they are the answer.
         if self._lowest_do(count, lacking, touched):
             return self.lowest_masks[count]
         if count in (0, places):
             return None
+        # Dominance: a branch that failed with these needs or smaller ones fails here, too. The
+        # key has no node ids, so the search depends on the number of equal nodes only.
         failed = self._failed.setdefault((places, count, touched & self.touched_below[places]), [])
         if any(all(map(int.__le__, earlier, lacking)) for earlier in failed):
             return None
@@ -159,6 +157,7 @@ class LowestSet:
         if self._visited == _VISITS_BEFORE_WEIGHING:
             self._weigh(places, count, lacking)
         last = places - 1
+        # Without this node first: any solution there is lower.
         mask = self._lowest(last, count, lacking, touched)
         if mask is None:
             less, now_touched = self.with_node(last, lacking, touched)
@@ -170,11 +169,8 @@ class LowestSet:
         return mask
 
     def may_be_met(self, places: int, count: int, lacking: Lacking) -> bool:
-        """Bound: return False only if ``count`` of the first ``places`` nodes cannot fill all rows.
-
-        The bound fills each row, and the weighted sum of all rows, with the best nodes for it
-        alone.
-        """
+        """Return False only if ``count`` of the first ``places`` nodes cannot fill all rows."""
+        # Fill each row, and the weighted sum of all rows, with the best nodes for it alone.
         best_of = self._best_of.get(places)
         if best_of is None:
             best_of = self._best_of[places] = self._sums_of_best(places)
@@ -219,12 +215,10 @@ class LowestSet:
         return self._weighted
 
     def _weigh(self, places: int, count: int, lacking: Lacking) -> None:
-        """Improve the weights of the weighted sum by subgradient steps, so that it prunes more.
-
-        Any non-negative weights give a valid bound; the initial weights are proportional to the
-        needs. Runs once, in long searches only. The steps use floats, the resulting weights are
-        integers.
-        """
+        """Improve the weights of the weighted sum by subgradient steps, so that it prunes more."""
+        # Any non-negative weights give a valid bound; the initial ones are proportional to the
+        # needs. This runs once, in long searches only, so floats are exact enough: the results
+        # are integers.
         rows = [at for at, scale in enumerate(self.scales) if scale and lacking[at] > 0]
         worth = [[each / lacking[at] for each in self.rows[at].at_most[:places]] for at in rows]
         shares = best_shares = [1.0] * len(rows)

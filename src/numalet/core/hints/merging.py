@@ -2,14 +2,8 @@
 
 The kubelet takes one hint of every list in every possible way, intersects the sets, and keeps the
 best result. The result depends only on *which* intersections are reachable: by ``fitness`` it is
-their minimum. Two stages are enough (proofs in docs/explanation/merging.md):
-
-1. *Preferred stage.* A combination is preferred only if all its hints are preferred and all their
-   sets are one set A. A must therefore be a preferred hint of every list, except of lists that say
-   "any node, preferred". These A are an intersection of sets of masks.
-2. *Non-preferred stage*, only if the first finds nothing. Every reachable intersection is a
-   candidate, with any flags. If the set with the best possible rank is reachable, it is the
-   answer. Else ``intersections`` finds all reachable sets.
+their minimum. Two stages are enough, the second only if the first finds nothing (proofs in
+docs/explanation/merging.md).
 
 If a list is empty, or every intersection is empty, the result is all nodes, not preferred.
 """
@@ -57,6 +51,8 @@ def not_preferred(
     if all(hints[0].mask is None and len(hints) == 1 for hints in lists):
         return Hint(all_nodes, False)
     wanted = size_of_the_neediest(lists)
+    # Every reachable intersection is a candidate, with any flags. If the set with the best
+    # possible rank is reachable, it is the answer, and no other set needs to be found.
     ideal = _ideal_set(wanted, all_nodes, distances)
     if ideal is not None and _surely_comes_out(ideal, lists, all_nodes):
         return Hint(ideal, False)
@@ -72,7 +68,7 @@ def _distinct(lists: Sequence[HintList]) -> Sequence[HintList]:
 
 
 def named_by_all(lists: Sequence[HintList]) -> set[NumaMask] | None:
-    """Return the sets that every list prefers; None if every list prefers any node."""
+    """Return the sets that every list prefers; None: every list prefers any node."""
     common: set[NumaMask | None] | None = None
     for hints in _distinct(lists):
         named = {mask for mask, preferred in hints if preferred}
@@ -82,6 +78,8 @@ def named_by_all(lists: Sequence[HintList]) -> set[NumaMask] | None:
 
 
 def _preferred_sets(lists: Sequence[HintList], all_nodes: NumaMask) -> set[NumaMask]:
+    # A combination is preferred only if all its hints are preferred and have one set. That set
+    # must be a preferred hint of every list, except of those that say "any node, preferred".
     common = named_by_all(lists)
     if common is None:
         hints = (hint for one in _distinct(lists) for hint in one if hint.preferred)
@@ -91,7 +89,7 @@ def _preferred_sets(lists: Sequence[HintList], all_nodes: NumaMask) -> set[NumaM
 
 
 def _ideal_set(wanted: int, all_nodes: NumaMask, distances: Distances | None) -> NumaMask | None:
-    """Return the set with the best possible rank; None if it is unknown or too slow to find."""
+    """Return the set with the best possible rank, unless it is too slow to find."""
     nodes = all_nodes.bit_count()
     if not 0 < wanted <= nodes:
         return None

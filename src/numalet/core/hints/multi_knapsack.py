@@ -1,14 +1,11 @@
 """Which subsets of a ground set remain when families remove nodes within their slack.
 
-The merge intersects one set of each family. The result lacks a node if at least one family's set
-leaves it out. A set X is therefore reachable if the nodes outside X can be assigned to the families
-so that each family can spare its nodes. A family's *slack* is the surplus of its largest set over
-its need.
+The merge intersects one set of each family, so the result lacks a node if at least one family's set
+leaves it out. A set X is reachable if the nodes outside X can be assigned to the families so that
+each family can spare its nodes. A family's *slack* is the surplus of its largest set over its need.
 
-With fewer nodes to assign the problem is never harder, so the reachable sets are upward-closed. The
-assignment is a multiple knapsack problem. Quick sufficient and necessary tests run first, then an
-exact search with memory, which ends when its ``Budget`` is spent. Proofs in
-docs/explanation/merging.md.
+This is a multiple knapsack problem. Quick sufficient and necessary tests run first, then an exact
+search with memory, which ends when its ``Budget`` is spent. Proofs in docs/explanation/merging.md.
 """
 
 from __future__ import annotations
@@ -92,7 +89,7 @@ class _Family:
         self.carriers = numa_mask.union(nodes for nodes, _, _ in self.shared)
 
     def cost(self, bit: NumaMask) -> tuple[tuple[int, int], ...] | None:
-        """Return accounts and costs of leaving out this node alone; None if it must stay."""
+        """Return accounts and costs of leaving out this node alone; None: it must stay."""
         costs = []
         for at, alone in enumerate(self.alone):
             weight = alone.get(bit, 0)
@@ -132,12 +129,10 @@ class SharingOut:
 
     @cached_property
     def kinds(self) -> dict[NumaMask, int]:
-        """Number the kinds of nodes: nodes of one kind have the same cost for every family.
-
-        A node with a shared part is a kind with one member.
-        """
+        """Number the kinds of nodes: nodes of one kind have the same cost for every family."""
         carriers = numa_mask.union(family.carriers for family in self.families)
         numbers: dict[object, int] = {}
+        # A node with a shared part is a kind with one member.
         return {
             bit: numbers.setdefault((choices, bit & carriers), len(numbers))
             for bit, choices in ((bit, tuple(each)) for bit, each in self.choices.items())
@@ -156,7 +151,7 @@ class SharingOut:
         )
 
     def charged(self, state: SharingState, choice: Choice, bit: NumaMask) -> SharingState | None:
-        """Return the state after assigning the node to this family; None without enough slack."""
+        """Return the state after assigning the node to this family, if its slack is enough."""
         at, cost = choice
         family = self.families[at]
         slack, got = list(state.slack), state.got
@@ -167,6 +162,7 @@ class SharingOut:
         if bit & family.carriers:
             together = got[at] | bit
             got = (*got[:at], together, *got[at + 1 :])
+            # A part of several nodes is lost, and charged, only with its last node.
             for nodes, account, weight in family.shared:
                 if nodes & bit and numa_mask.contains(together, nodes):
                     slack[account] -= weight
@@ -215,14 +211,15 @@ class SharingOut:
     def bounds(self) -> list[tuple[dict[NumaMask, int], tuple[int, ...]]]:
         """Surrogate constraints: the least weighted cost of each node, and the weight by account.
 
-        However the nodes are assigned, their weighted costs cannot exceed the weighted slack. Each
-        bound weighs one account of each family; the first ``_MOST_BOUNDS`` combinations are used.
+        However the nodes are assigned, their weighted costs cannot exceed the weighted slack.
         """
         bounds = []
         accounts = [range(f.first, f.first + len(f.slack)) for f in self.families if f.slack]
+        # Each bound weighs one account of each family.
         for chosen in list(product(*accounts))[:_MOST_BOUNDS]:
             weights = [0] * len(self.start.slack)
             for account in chosen:
+                # In proportion to the slack, so that every account matters equally.
                 weights[account] = _SCALE // max(self.start.slack[account], 1)
             bounds.append((self._least_costs(weights), tuple(weights)))
         return bounds
@@ -243,6 +240,7 @@ class SharingOut:
         """
         musts = [1 << node_id for node_id in numa_mask.ids(must & ~self.costless)]
         mays = [1 << node_id for node_id in numa_mask.ids(may)]
+        # A valid lower bound: it charges each node to the family where that costs least.
         for costs, weights in self.bounds:
             slack = sum(map(int.__mul__, weights, self.start.slack))
             needed = sum(costs[bit] for bit in musts)
@@ -253,7 +251,7 @@ class SharingOut:
         return False
 
     def share(self, must: NumaMask, may: NumaMask, leave: int) -> NumaMask | None:
-        """Return ``must`` and ``leave`` nodes of ``may`` that can be removed together, or None.
+        """Return ``must`` and ``leave`` nodes of ``may`` that can be removed together, if any.
 
         Exact; raises ``BudgetUsedUp``.
         """
@@ -285,7 +283,7 @@ class _Search:
         self._cheapest: dict[int, list[list[int]]] = {}
 
     def run(self) -> NumaMask | None:
-        """Return the removed nodes; None if it is impossible."""
+        """Return the removed nodes, if it is possible."""
         return self._rest(0, self.leave, self.problem.start)
 
     def _rest(self, at: int, leave: int, state: SharingState) -> NumaMask | None:
@@ -296,6 +294,7 @@ class _Search:
             return None
         key = (at, leave, state.got)
         failed = self.failed.setdefault(key, [])
+        # Dominance: a state with at least this slack has failed already.
         if any(all(map(int.__ge__, earlier, state.slack)) for earlier in failed):
             return None
         solution = self._without(at, leave, state)

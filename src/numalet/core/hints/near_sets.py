@@ -1,11 +1,7 @@
 """Heuristics for close sets: starting points for the search for the closest one.
 
-A closer start lets the search cut more branches, and improves its answer if it is stopped. Two
-constructions: a set *grows* from a node by adding the nearest one, or an *expensive* one, which is
-worth a longer distance because it is hard to spare. A feasible set *exchanges* one node for another
-while that brings it closer and keeps it feasible. The results carry no proof.
-
-A place is an index into the nodes that a search decides.
+A closer start lets the search cut more branches, and improves its answer if it is stopped. The
+results carry no proof. A place is an index into the nodes that a search decides.
 """
 
 from __future__ import annotations
@@ -52,6 +48,7 @@ class DistanceTable(Value):
 
         ``worth`` has each place's value as a fraction of ``WORTH_MOST``.
         """
+        # An expensive node is hard to spare, so including it is worth a longer distance.
         for detours in (size // 2, size, 2 * size, 4 * size, 8 * size, 16 * size):
             longest = detours * max(map(max, self.pairs)) // 4
             nearer = [

@@ -1,15 +1,9 @@
 """The closest feasible set of a given size, for prefer-closest-numa-nodes.
 
 The order is (distance, integer), and the distance of a set is not a function of its parts. The
-search is branch and bound over the nodes from the highest down, lowest continuation first. Of sets
-with equal distance it meets the lowest first, and it cuts a branch that cannot become *closer* than
-the best set found. Its bound: every node still to add is at least as far from the others as its
-nearest nodes are. The bound is sharp if distances have levels (same board, same socket). The search
-also cuts a branch if an earlier one had the same distances to all open nodes and was at most as
-hard to complete (dominance). It decides nodes that neither distances nor feasibility distinguish in
-one *step*.
-
-``nearest_terms`` defines feasibility.
+search is branch and bound over the nodes from the highest down, lowest continuation first. It
+decides nodes that neither distances nor feasibility distinguish in one *step*. ``nearest_terms``
+defines feasibility.
 """
 
 from __future__ import annotations
@@ -148,11 +142,14 @@ class _BranchAndBound(Generic[S]):
                 return True
             return False
         distances = (count, so_far, tuple(far))
+        # These distances ruled out anything closer before, whatever the state.
         if distances in self._exhausted:
             return True
         places = self.steps[steps - 1].end
         if not self.terms.may_work(places, count, state):
             return False
+        # Dominance: an earlier branch had the same distances to all open nodes, and was at most
+        # as hard to complete.
         if self._was_no_harder(places, distances, state):
             return False
         if self._all_ways(steps, count, chosen, so_far, far, state):
@@ -168,6 +165,8 @@ class _BranchAndBound(Generic[S]):
         step = self.steps[last]
         one, another = far[last], step.pairs[last]
         by_distances = True
+        # The lowest way first: of sets with equal distance the search meets the lowest first, and
+        # so may cut branches that cannot become *closer*.
         for added, more in step.ways:
             left = count - more
             if not 0 <= left <= step.first:
@@ -195,6 +194,8 @@ class _BranchAndBound(Generic[S]):
         """Return a lower bound of the distance of all sets with ``count`` more nodes."""
         if count == 0:
             return so_far
+        # Every node still to add is at least as far from the others as its nearest nodes are.
+        # This is sharp if distances have levels (same board, same socket).
         nearest = self._nearest_of.get((steps, count))
         if nearest is None:
             nearest = self._nearest_of[steps, count] = self._nearest(steps, count - 1)
@@ -268,7 +269,7 @@ class _BranchAndBound(Generic[S]):
 
 
 def best(sets: LowestSet, size: int, distances: Distances | None) -> NumaMask | None:
-    """Return the closest set of this size that meets all requirements, or None.
+    """Return the closest set of this size that meets all requirements, if any.
 
     Without distances, return the lowest one.
     """
@@ -289,6 +290,7 @@ def best_remaining(
     terms, mask = Left(problem), start.mask
     search = _BranchAndBound(terms, mask.bit_count(), distances, mask)
     try:
+        # Most searches are short; only a long one pays for better starting sets.
         with problem.budget.at_most(_EASY if problem.is_a_sum else problem.budget.left):
             return Remaining(search.run(), start.exact)
     except BudgetUsedUp:

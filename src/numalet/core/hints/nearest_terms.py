@@ -1,7 +1,6 @@
 """Feasibility for ``nearest_set``, decided node by node from the highest down.
 
-``Meeting``: sets that meet requirements. ``Left``: sets that remain when families remove nodes. A
-place is an index into the nodes to decide.
+``Meeting``: sets that meet requirements. ``Left``: sets that remain when families remove nodes.
 """
 
 from __future__ import annotations

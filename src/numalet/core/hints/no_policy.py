@@ -1,7 +1,7 @@
 """The manager without effect: no preference, no allocation, an unchanged ledger.
 
-It is the CPU Manager's policy none, the Memory Manager's policy None, and the replacement of a
-manager that is switched off.
+It is the CPU Manager's policy none, the Memory Manager's policy None, and any manager that is
+switched off.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ L = TypeVar("L")
 
 
 class Indifferent(Value, Generic[L]):
-    """A ``ResourceManager`` for any ledger type."""
-
     def container_hints(self, ledger: L, pod: Pod, container: Container) -> ProviderHints:
         return NO_HINTS
 
@@ -40,8 +38,6 @@ class Indifferent(Value, Generic[L]):
 
 
 class NoPlacement(Value, Generic[L]):
-    """A ``PodPlacement`` for any ledger type."""
-
     def hints(self, ledger: L, pod: Pod) -> ProviderHints:
         return NO_HINTS
 

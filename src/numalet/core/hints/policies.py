@@ -54,7 +54,7 @@ def decided_together(
     all_nodes: NumaMask,
     distances: Distances | None,
 ) -> Merged | None:
-    """Admit under restricted although some resource is not on its own fewest nodes; else None.
+    """Admit under restricted although some resource is not on its own fewest nodes.
 
     Not in the kubelet: see the rule ``fewest_nodes_together``.
     """

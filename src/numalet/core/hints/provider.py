@@ -1,8 +1,7 @@
 """The protocol of a resource manager: hints, allocation, release. Public.
 
-A manager is a set of rules without memory. Its state is its ledger, an immutable value of its own
-type: each call receives a ledger and returns the next one. ``allocate`` receives the merged hint as
-an argument; a manager never calls back. A manager that cannot comply returns ``Refused``.
+A manager is a set of rules without memory. Its state is its ledger, an immutable value: each call
+receives a ledger and returns the next one. A manager that cannot comply returns ``Refused``.
 
 Kubelet: ``topologymanager.HintProvider``, v1.32, plus the clean-up that the kubelet's managers do
 at the beginning of each call (``forget_stale``).
@@ -69,9 +68,7 @@ class ResourceManager(Protocol[L]):
         """Return every container with an allocation, of one pod or of all."""
         ...
 
-    def container_started(self, ledger: L, pod: Pod, container: Container) -> L:
-        """Return the ledger after a container's start."""
-        ...
+    def container_started(self, ledger: L, pod: Pod, container: Container) -> L: ...
 
 
 class PodForgetting(Protocol[L]):

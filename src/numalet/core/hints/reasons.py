@@ -16,6 +16,4 @@ class Reason(Protocol):
     """
 
     @property
-    def code(self) -> str:
-        """The stable code that ``-o json`` prints."""
-        ...
+    def code(self) -> str: ...

@@ -1,9 +1,8 @@
 """The lowest set of a given size that remains reachable when families remove nodes.
 
-``SharingOut`` defines reachability. This search decides the nodes from the highest down and leaves
+``SharingOut`` defines reachability. The search decides the nodes from the highest down and leaves
 each node out if some set without it is reachable. It always keeps a *witness*: a reachable set that
-agrees with every decision so far. If the witness already lacks the node, no test is needed. The
-witness is also the answer when the budget is spent.
+agrees with every decision so far. The witness is the answer when the budget is spent.
 """
 
 from __future__ import annotations
@@ -64,6 +63,7 @@ def _walked(problem: SharingOut, witness: NumaMask) -> Remaining:
     while undecided and witness != _lowest_agreeing(witness, undecided):
         bit = 1 << (undecided.bit_length() - 1)
         undecided ^= bit
+        # If the witness lacks the node, it proves that the node can go: no test is needed.
         if witness & bit:
             try:
                 other = _without(problem, witness, out | bit, undecided)

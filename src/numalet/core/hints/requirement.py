@@ -1,11 +1,9 @@
 """Conditions for an offered set of NUMA nodes, as numbers instead of a list of sets.
 
-*Part*: a resource that a set touches if they have a node in common: the free bytes of a node, a
-node's CPUs, a device attached to two nodes. *Weight*: its amount.
-*Requirement*: the parts that a set touches must weigh ``need`` together.
-
-With one part per node the weights add up; devices of several nodes make parts of several nodes.
-Weights are never negative, so a set that meets a requirement still meets it with more nodes.
+A *part* is a resource that a set touches if they have a node in common: the free bytes of a node, a
+node's CPUs, a device attached to two nodes. Its *weight* is its amount. A *requirement* demands a
+total weight of the parts that a set touches. Weights are never negative, so a set that meets a
+requirement still meets it with more nodes.
 """
 
 from __future__ import annotations

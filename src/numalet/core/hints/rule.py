@@ -1,9 +1,9 @@
 """A family of hints as a rule: it answers questions without listing 2^n sets.
 
-*Open part*: sets that stay offered when they gain nodes (``requirement.OpenSets``).
-*Island*: one set that is offered independently of its subsets and supersets; the Memory Manager's
-groups of nodes are islands.
-*Copies*: resources of one provider may share one rule; each still is a separate list in the merge.
+*Open part*: sets that stay offered when they gain nodes (``requirement.OpenSets``). *Island*: one
+set that is offered independently of its subsets and supersets, such as a group of the Memory
+Manager. *Copies*: resources of one provider may share one rule; each still is a separate list in
+the merge.
 """
 
 from __future__ import annotations
@@ -57,7 +57,6 @@ class HintRule(Value, eq=False, dict=True):
 
     @property
     def is_empty(self) -> bool:
-        """Return whether no set is offered at all."""
         return not (self.islands or self.has_open_sets)
 
     @cached_property
@@ -67,7 +66,7 @@ class HintRule(Value, eq=False, dict=True):
 
     @cached_property
     def smallest_open(self) -> NumaMask | None:
-        """The lowest of the smallest sets of the open part; None if it is empty."""
+        """The lowest of the smallest sets of the open part, unless that is empty."""
         if not self.has_open_sets:
             return None
         return _single(self.open_sets) or self.open_search.smallest()
@@ -96,11 +95,11 @@ class HintRule(Value, eq=False, dict=True):
 
 @runtime_checkable
 class FamilyByRule(HintFamily, Protocol):
-    """A family that has a rule. ``rule`` is None if this family must be listed."""
+    """A family that has a rule, unless it must be listed."""
 
     @property
     def rule(self) -> HintRule | None:
-        """The rule; the same object on every access."""
+        """The same object on every access."""
         ...
 
 
@@ -111,7 +110,7 @@ def smallest_size(sets: OpenSets, otherwise: int) -> int:
 
 
 def _single(sets: OpenSets) -> NumaMask | None:
-    """Return the lowest set of one node; None without one, or on too many nodes to try them all.
+    """Return the lowest set of one node, unless there are too many nodes to try them all.
 
     On few nodes this nearly always answers, and is faster than preparing a search.
     """

@@ -1,15 +1,7 @@
 """The best merged hint of families given by rule, on up to 64 NUMA nodes.
 
-The two stages of ``merging``, with predicates instead of lists:
-
-1. *Preferred stage.* All families must have one preferred size. The result is the best set of this
-   size that all offer: each island is tried, one search covers the rest.
-2. *Non-preferred stage.* Each island, each set that explicit lists can give, and the open part
-   make a *group*: a ground set, and families that may remove nodes from it. Every group has
-   a best set; the best of these is the answer.
-
-Exact, except if the second stage spends its budget; then the result is ``bounded``. Proofs in
-docs/explanation/merging.md.
+The two stages of ``merging``, with predicates instead of lists. Exact, except if the second stage
+spends its budget; then the result is ``bounded``. Proofs in docs/explanation/merging.md.
 """
 
 from __future__ import annotations
@@ -90,11 +82,13 @@ def _preferred(
     all_nodes: NumaMask,
     distances: Distances | None,
 ) -> NumaMask | None:
-    """Return the best set that all prefer, or None."""
+    """Return the best set that all prefer, if any."""
     named = merging.named_by_all(lists)
     if named is not None:
         common = [mask & all_nodes for mask in named if _all_prefer(rules, mask)]
         return fitness.best_preferred(common, distances) if common else None
+    # Preferred sets have one size for all families. Each island is tried; one search covers the
+    # rest.
     for size in _preferred_sizes(rules, all_nodes.bit_count()):
         islands = (island for rule in rules for island in rule.islands)
         preferred = [
@@ -142,7 +136,7 @@ def _not_preferred(
     distances: Distances | None,
     budget: Budget,
 ) -> Remaining | None:
-    """Return the best reachable set; None if only the empty set is reachable."""
+    """Return the best reachable set, unless only the empty set is reachable."""
     if len(rules) == 1 and distances is None and _say_nothing(lists):
         of_rule = _smallest(rules[0], all_nodes)
         if of_rule is not None:
@@ -155,6 +149,9 @@ def _not_preferred(
 
     best: Remaining | None = None
     exact = True
+    # Each island, each set of the explicit lists, and the open part make a group. The best of the
+    # groups' best sets is the answer; the most promising group first, so that others need no
+    # search.
     for hope, group in sorted(
         ((_hope(group, wanted), group) for group in _groups(lists, rules, all_nodes)),
         key=lambda pair: pair[0],
@@ -174,7 +171,7 @@ def _say_nothing(lists: Sequence[HintList]) -> bool:
 
 
 def _smallest(rule: HintRule, all_nodes: NumaMask) -> NumaMask | None:
-    """Return the best set of the only rule; None if the rule may name unknown nodes.
+    """Return the best set of the only rule, unless the rule may name unknown nodes.
 
     Its size is the wanted one: the size of the rule's smallest sets.
     """
@@ -209,12 +206,14 @@ def _best_of_group(
 
 
 def _known(group: _Group, wanted: int) -> NumaMask | None:
-    """Return a reachable set of the wanted size that one rule alone gives, or None."""
+    """Return a reachable set of the wanted size that one rule alone gives, if any."""
     if group.ground.bit_count() < wanted:
         return None
     for rule in group.rules:
         core = (rule.smallest_open or numa_mask.EMPTY) & group.ground
         if core.bit_count() <= wanted:
+            # The smallest set of a rule stays a set of it with more nodes; the other rules keep
+            # everything.
             others = group.ground & ~core
             return core | numa_mask.lowest(others, wanted - core.bit_count())
     return None

@@ -1,10 +1,9 @@
 """The fewest NUMA nodes that hold all resources of a pod together.
 
-The kubelet prefers a set only if it has the minimum size for each resource alone. On a machine with
-32 CPUs per node, the policy restricted rejects a pod with 40 CPUs and memory that fits one node:
-the CPUs prefer two nodes, the memory one. This rule uses as bound the number of nodes that the
-neediest resource needs on an empty machine. It prefers the sets of that size that all resources
-offer.
+The kubelet prefers a set only if it has the minimum size for each resource alone. With 32 CPUs per
+node, the policy restricted rejects a pod with 40 CPUs and memory that fits one node: the CPUs
+prefer two nodes, the memory one. This rule instead prefers the sets of the size that the neediest
+resource needs on an empty machine, if all resources offer them.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _MOST_SETS_TRIED: Final = 5_000
 def fewest_nodes(
     offers: Sequence[Offer], all_nodes: NumaMask, distances: Distances | None
 ) -> Hint | None:
-    """Return the best set for all resources together as a preferred hint, or None."""
+    """Return the best set for all resources together as a preferred hint, if any."""
     wishes = [_wish(offer) for offer in offers if not _accepts_any(offer)]
     size = max((size for _, size in wishes), default=0)
     possible = math.comb(all_nodes.bit_count(), size)

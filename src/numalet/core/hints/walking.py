@@ -2,11 +2,8 @@
 
 The kubelet uses a node's id as an index into a row of distances. If ids have gaps, rows are too
 short for the highest ids, and the kubelet panics when it compares by distance a set with such
-nodes. Whether it does depends on the best set so far when another one of the same size follows.
-This module therefore visits every combination of hints in the kubelet's order. The rest of a walk
-depends only on the intersection so far and the best set so far, so it walks each such state once.
-
-Kubelet: ``HintMerger.Merge``, ``HintMerger.compare`` and ``NUMAInfo.Closest``, v1.32.
+nodes. Whether it does depends on the order of the comparisons. Kubelet: ``HintMerger.Merge``,
+``HintMerger.compare`` and ``NUMAInfo.Closest``, v1.32.
 """
 
 from __future__ import annotations
@@ -107,6 +104,8 @@ class _Walk(Mutable):
             return best
         if at == len(self.lists):
             return self._better(best, Hint(prefix.mask, prefix.preferred))
+        # The rest of a walk depends only on the intersection so far and the best set so far, so
+        # each such state is walked once.
         state = (at, prefix, best)
         if state in self.known:
             return self.known[state]
@@ -126,6 +125,7 @@ class _Walk(Mutable):
         if best.preferred != candidate.preferred:
             return candidate if candidate.preferred else best
         masks = (best.mask, candidate.mask)
+        # Only sets of one size are compared by distance.
         if best.mask.bit_count() == candidate.mask.bit_count():
             for mask in masks:
                 if not self.distances.are_readable(mask):
