@@ -193,7 +193,7 @@ _SCALARS: Final = {
     "int32": Scalar("int32", "int32", _WHOLE),
     "int64": Scalar("int64", "int64", _WHOLE),
     "float64": Scalar("float64", "float64", "a number"),
-    # v1.Duration reads a text, so its complaint names that.
+    # v1.Duration decodes a string, so Go's error says "string".
     "duration": Scalar("string", "string", "a duration such as '100ms'", is_duration=True),
     "v1.VerbosityLevel": Scalar("v1.VerbosityLevel", "uint32", _WHOLE),
 }
@@ -226,7 +226,7 @@ _STRUCTS: Final = {
 
 @cache
 def of_name(name: str) -> GoType:
-    """The type of a name; one without a struct is a text."""
+    """The type of this name; an unknown name is a string type."""
     if name == "any":
         return Anything()
     if name == "v1.VModuleConfiguration":
@@ -252,4 +252,4 @@ CONFIGURATION: Final = Struct(
         }
     ),
 )
-"""The whole configuration, without ``kind`` and ``apiVersion``, which are read before."""
+"""The whole configuration without ``kind`` and ``apiVersion``, which are decoded before."""

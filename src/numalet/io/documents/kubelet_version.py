@@ -1,4 +1,4 @@
-"""Which release is followed: the one that is named, or that of a kubelet that the input shows."""
+"""Determines which release to follow: the named one, or that of a kubelet in the input."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _VERSION: Final = ("status", "nodeInfo", "kubeletVersion")
 
 
 class ShownBy(IntEnum):
-    """How the input shows a kubelet; where several do, the first one in this order counts."""
+    """How the input shows a kubelet; the first kind in this order decides."""
 
     FLAG = 1
     NODE_OBJECT = 2
@@ -40,8 +40,8 @@ class ShownBy(IntEnum):
 class KubeletAtHand(Value):
     """A kubelet in the input, by its version as written there.
 
-    ``source`` says in a few words who says so, such as ``node worker-1``; ``node`` is the name of
-    its node, empty if that is not known.
+    ``source`` describes the origin in a few words, such as ``node worker-1``; ``node`` is its
+    node's name if known.
     """
 
     version: str
@@ -52,21 +52,21 @@ class KubeletAtHand(Value):
 
 
 class ChosenRelease(Value):
-    """The release that is followed, None where nothing says one, and what is to be said of it."""
+    """The release to follow, if any, with findings about it."""
 
     release: Release | None
     notes: tuple[Finding, ...] = ()
 
 
 class _Read(NamedTuple):
-    """A kubelet whose version can be read."""
+    """A kubelet with a valid version."""
 
     minor: MinorVersion
     kubelet: KubeletAtHand
 
 
 def read(value: object, where: Location, findings: Findings) -> Release | None:
-    """The release that a text or a number means; a finding, and None, if it is none or unknown."""
+    """The release of a text or a number; None, with a finding, if it is invalid or unknown."""
     minor = versions.minor_version(_text(value))
     if minor is None:
         findings.add(_unreadable(value, where))
@@ -77,7 +77,7 @@ def read(value: object, where: Location, findings: Findings) -> Release | None:
 
 
 def of_name(value: object, flag: str = RELEASE_FLAG) -> Release:
-    """The release that was named with a flag, or in a program. Raises ``BadInput``."""
+    """The release named by a flag or by a program. Raises ``BadInput``."""
     findings = Findings()
     release = read(value, Location(flag), findings)
     if release is None:
@@ -86,7 +86,7 @@ def of_name(value: object, flag: str = RELEASE_FLAG) -> Release:
 
 
 def of_flag(version: str, findings: Findings) -> KubeletAtHand:
-    """The kubelet whose version a flag gives; a finding if it cannot be read."""
+    """The kubelet with this version; a finding if the version is invalid."""
     where = Location(VERSION_FLAG)
     if versions.minor_version(version) is None:
         findings.add(_unreadable(version, where))
@@ -94,7 +94,6 @@ def of_flag(version: str, findings: Findings) -> KubeletAtHand:
 
 
 def of_option(version: str | None, findings: Findings) -> tuple[KubeletAtHand, ...]:
-    """The kubelet of a flag that may be left out."""
     return () if version is None else (of_flag(version, findings),)
 
 
@@ -112,10 +111,10 @@ def of_node(value: object, place: Place) -> KubeletAtHand | None:
 def choose(
     named: Release | None, named_by: str, kubelets: Iterable[KubeletAtHand], findings: Findings
 ) -> ChosenRelease:
-    """The named release with its source; without one, the release of the detected kubelet.
+    """The named release; without a name, the release of the kubelet in the input.
 
-    A version that cannot be read does not count. Kubelets of an unknown release, or of several,
-    are a finding unless a release was named.
+    Invalid versions are ignored. Kubelets of unknown or of several releases are a finding unless a
+    release is named.
     """
     kubelets = tuple(kubelets)
     strange = tuple(_strange(kubelets))
@@ -145,14 +144,13 @@ def _readable(kubelets: Iterable[KubeletAtHand]) -> Iterator[_Read]:
 
 
 def _strange(kubelets: Iterable[KubeletAtHand]) -> Iterator[Finding]:
-    """A warning for every text that is no version; where there is none it is not known yet."""
     for each in kubelets:
+        # A node without a version has not joined yet.
         if each.version.strip() and versions.minor_version(each.version) is None:
             yield ReleaseOfNothing(source=each.source, version=each.version[:80], where=each.where)
 
 
 def _others(chosen: Release, chosen_by: str, found: Iterable[_Read]) -> Iterator[Finding]:
-    """A warning for every version that is of another release."""
     others = {each.version: each for minor, each in found if minor.release is not chosen}
     for each in others.values():
         yield ReleaseOtherKubelet(
@@ -190,9 +188,9 @@ def _unknown(minor: MinorVersion, source: str, where: Location) -> Finding:
 
 
 def _text(value: object) -> str:
-    """A text, or that of a number: 1.34 without quotes is one in YAML."""
     if isinstance(value, str):
         return value
+    # YAML reads 1.34 without quotes as a number.
     return repr(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
 
 

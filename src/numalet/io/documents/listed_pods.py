@@ -1,8 +1,7 @@
-"""Names of pods for the uids in state files: from manifests, and from pod resources dumps.
+"""Names of pods for the uids in state files, from manifests and pod resources dumps.
 
-A manifest, or what ``kubectl get pods -o json`` prints, has uid and name; nothing else of it is
-read. A dump is the JSON form of what the kubelet's pod resources API lists (as grpcurl prints
-it): names without uids, and what every container holds.
+A manifest, or the output of ``kubectl get pods -o json``, has uid and name. A dump is the kubelet's
+pod resources API as JSON (as grpcurl prints it): names and holdings of containers, without uids.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from numalet.io.documents.typed import Place
 from numalet.io.findings.files import FilesPodResourcesNumber
 
 SUFFIXES: Final = (".json", ".yaml", ".yml")
-"""Files of a folder that are read; others are passed over."""
+"""Files in a folder with other suffixes are skipped."""
 
 _Number: TypeAlias = int | str
-"""The JSON form of protocol buffers writes 64-bit numbers as texts."""
+"""Protocol buffers write 64-bit numbers as texts in JSON."""
 
 
 class _NumaNode(msgspec.Struct):
@@ -65,7 +64,7 @@ class _Dump(msgspec.Struct, rename="camel"):
 
 
 class PodNames(Value):
-    """Names by uid, and listed pods for which no uid is known; the uids of finished pods."""
+    """Names by uid, listed pods with unknown uids, and the uids of finished pods."""
 
     by_uid: Mapping[str, str]
     listed: tuple[ListedPod, ...]
@@ -73,10 +72,10 @@ class PodNames(Value):
 
 
 def load(paths: Sequence[Path]) -> PodNames:
-    """The names in all these files; of a folder, in the JSON and YAML files in it.
+    """The names in all these files; in a folder, in its JSON and YAML files.
 
     Raises:
-        BadInput: with everything that is wrong in any of them.
+        BadInput: with all errors.
     """
     findings = Findings()
     by_uid: dict[str, str] = {}
@@ -107,10 +106,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _pods(value: object) -> Iterator[tuple[str, str, bool]]:
-    """Uid and name of every pod in a document, and whether it has finished.
-
-    What has no uid or name is passed over.
-    """
+    """Uid and name of each pod in a document, and whether it has finished."""
     if not isinstance(value, dict):
         return
     items = value.get("items")

@@ -1,8 +1,8 @@
-"""CPUs of a node in a description of a machine: a list with threads per core, or core by core.
+"""CPUs of a node in a machine file: a list with threads per core, or core by core.
 
-``cpus: 0-3,8-11`` with ``threads_per_core: 2`` means that the list, ascending, is cut into two
-equal parts and a core has the same place in both: CPUs 0 and 8, 1 and 9, and so on. That is how
-x86 kernels number siblings. Where it is not so, ``cores`` names the threads of each.
+``cpus: 0-3,8-11`` with ``threads_per_core: 2``: the sorted list is cut into two equal parts, and a
+core has the CPUs at the same position in both (0 and 8, 1 and 9, ...), as x86 kernels number
+siblings. ``cores`` describes any other numbering.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from numalet.io.findings.machines import (
 FIELDS: Final = ("cpus", "cores", "socket", "threads_per_core")
 
 HIGHEST_CPU: Final = 65535
-"""The kubelet's reader of /sys keeps CPU numbers in 16 bits."""
+"""The kubelet's parser of /sys has 16 bits for CPU numbers."""
 
 _HIGHEST_ID: Final = (1 << 31) - 1
 _CORE_FIELDS: Final = ("id", "socket", "threads", "uncore_cache")
 
 
 class Numbering:
-    """Reads the CPUs of one node after the other and remembers which numbers are used.
+    """Reads the CPUs of one node after the other and checks that numbers are unique.
 
-    Cores without a number of their own are counted on within their socket.
+    Cores without a number are numbered within their socket.
     """
 
     def __init__(self, findings: Findings) -> None:
@@ -47,7 +47,6 @@ class Numbering:
         self._next_core: dict[int, int] = {}
 
     def cores(self, node: Mapping[Any, Any], index: int, place: Place) -> tuple[CoreInfo, ...]:
-        """The cores of a node; none for a node without CPUs."""
         if "cpus" in node and "cores" in node:
             self._findings.add(MachineBoth(one="cpus", other="cores", where=place.location))
             return ()
@@ -64,7 +63,7 @@ class Numbering:
         return machine_sizes.whole_number(value, 0, _HIGHEST_ID, place, self._findings) or 0
 
     def _cut(self, node: Mapping[Any, Any], socket: int, place: Place) -> tuple[CoreInfo, ...]:
-        """Cores from a list of CPUs and the number of threads a core has."""
+        """Cores from a list of CPUs and the number of threads per core."""
         cpus = sorted(self._cpu_list(node.get("cpus"), place.member("cpus")))
         threads = machine_sizes.whole_number(
             node.get("threads_per_core", 1),
@@ -128,7 +127,7 @@ class Numbering:
         )
 
     def _cpu_list(self, value: object, place: Place) -> CpuSet:
-        """CPUs as text (``0-3,8``), one number, or a list of numbers."""
+        """CPUs from a text (``0-3,8``), one number, or a list of numbers."""
         match value:
             case None:
                 return cpu_set.EMPTY
@@ -166,7 +165,7 @@ class Numbering:
         return frozenset(known)
 
     def _claim(self, threads: list[int], index: int, place: Place) -> None:
-        """Note whose CPUs these are; a CPU has one core in one node."""
+        """Record the node of these CPUs; a CPU belongs to one node."""
         conflicts: dict[int, list[int]] = {}
         for thread in threads:
             if thread in self._owner:

@@ -1,9 +1,8 @@
-"""A small description of a machine, in YAML or JSON, -> the machine.
+"""Reads a machine file (YAML or JSON), or the ``machine`` object of a recorded scenario.
 
-The same reader reads the ``machine`` object of a recorded scenario: its longer field names
-(``numa_nodes``, ``memory_bytes``, ``cores``) mean the same. A description says what the kubelet
-learns, so it is the kubelet's view: nodes in the given order, totals are sums, every different
-socket number is a socket. See ``docs/reference/machine-file.md``.
+The longer field names of scenarios (``numa_nodes``, ``memory_bytes``, ``cores``) are synonyms. The
+result is the kubelet's view: nodes in the given order, totals are sums, each distinct socket number
+is a socket. See ``docs/reference/machine-file.md``.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from numalet.io.findings.machines import (
 )
 
 HIGHEST_NODE_ID: Final = 1023
-"""The Linux kernel can be built for 1,024 NUMA nodes and no more."""
+"""Linux supports up to 1,024 NUMA nodes (CONFIG_NODES_SHIFT)."""
 
 _FARTHEST: Final = (1 << 31) - 1
 _TOP: Final = ("os", "nodes", "numa_nodes", "distances", "totals")
@@ -68,12 +67,12 @@ class _Totals(msgspec.Struct, frozen=True):
 
 
 def decode(value: object, where: Location, lines: LineOf = no_line) -> Machine:
-    """The machine of a description; raises ``BadInput`` with everything that is wrong.
+    """The machine of a machine file; raises ``BadInput`` with all errors.
 
     Args:
         value: the plain value of the document, or of the object in it.
-        where: the document and path of the value, for the findings.
-        lines: gives the line of a path, where there are lines.
+        where: the document and path of the value, for findings.
+        lines: returns the line of a path.
     """
     findings = Findings()
     place = Place(where.document, where.path or "$", lines)
@@ -94,7 +93,7 @@ def decode(value: object, where: Location, lines: LineOf = no_line) -> Machine:
 
 
 def _with_totals(machine: MachineInfo, totals: _Totals) -> MachineInfo:
-    """The view with the totals that are not sums over its nodes."""
+    """The view with the totals that differ from the sums over its nodes."""
     pages = totals.hugepages
     given: dict[str, Any] = {
         "memory_capacity_bytes": totals.memory_bytes,
@@ -108,12 +107,12 @@ def _with_totals(machine: MachineInfo, totals: _Totals) -> MachineInfo:
 def of_profile(
     profile: Profile, pages: tuple[HugePages, ...] = (), place: Place | None = None
 ) -> Machine:
-    """The machine of a profile that comes with numalet; raises ``BadInput``.
+    """The machine of a built-in profile; raises ``BadInput``.
 
     Args:
-        profile: the profile, which has no huge pages of its own.
-        pages: those of every node with CPUs and memory, of sizes that the machine has.
-        place: what says so, for the findings.
+        profile: a profile, whose page counts are zero.
+        pages: huge pages for each node with CPUs and memory, in sizes that the machine has.
+        place: the place of the page sizes, for findings.
     """
     machine = decode(profile.machine, profile.machine_place, profile.line_of)
     view = kubelet_view(machine)
@@ -136,7 +135,7 @@ def of_profile(
 
 
 def _with_pages(node: NumaNodeInfo, counts: Mapping[int, int]) -> NumaNodeInfo:
-    """The node with so many pages by size in KiB, if it has CPUs and memory."""
+    """The node with these page counts by size in KiB, if it has CPUs and memory."""
     if node_class(node) is not NodeClass.CPU:
         return node
     pages = (
@@ -146,7 +145,6 @@ def _with_pages(node: NumaNodeInfo, counts: Mapping[int, int]) -> NumaNodeInfo:
 
 
 def _profiled(value: Mapping[Any, Any], place: Place, findings: Findings) -> Machine:
-    """The machine of the profile that a description names."""
     typed.check_members(value, _PROFILED, place, findings)
     name, where = value["profile"], place.member("profile")
     if not isinstance(name, str):
@@ -167,7 +165,6 @@ def _system(value: object, place: Place, findings: Findings) -> OperatingSystem:
 def _shaped(
     value: Mapping[Any, Any], system: OperatingSystem, place: Place, findings: Findings
 ) -> Machine:
-    """The machine of a shape with sizes."""
     typed.check_members(value, _SHAPED, place, findings)
     shape = machine_shape.MachineShape(1, 1, 1)
     try:
@@ -192,7 +189,6 @@ class _Nodes(Value):
     findings: Findings
 
     def read(self, value: Mapping[Any, Any], place: Place) -> tuple[NumaNodeInfo, ...]:
-        """All nodes, in the given order."""
         key = "numa_nodes" if "numa_nodes" in value else "nodes"
         if "numa_nodes" in value and "nodes" in value:
             self.findings.add(MachineBoth(one="nodes", other="numa_nodes", where=place.location))
@@ -235,7 +231,7 @@ class _Nodes(Value):
         distances = entry.get("distances")
         row_place = place.member("distances")
         return NumaNodeInfo(
-            # A node with a bad id goes on under its place, for the other findings' sake.
+            # A node with an invalid id gets its index, so that checking can continue.
             node_id=index if node_id is None else node_id,
             memory_bytes=memory,
             hugepages=pages,
@@ -255,7 +251,6 @@ class _Nodes(Value):
         return read(entry[key], inner, self.findings) or 0
 
     def _row(self, value: object, count: int, place: Place) -> tuple[int, ...] | None:
-        """One row of distances, a number per node."""
         if not isinstance(value, list):
             typed.wrong_type(value, "a list of distances", place, self.findings)
             return None
@@ -271,7 +266,7 @@ class _Nodes(Value):
         return tuple(each or 0 for each in row)
 
     def _matrix(self, value: object, count: int, place: Place) -> list[tuple[int, ...] | None]:
-        """The rows of the matrix for all nodes, or None for each of them."""
+        """One row of the distance matrix per node, or None per node."""
         if value is None:
             return [None] * count
         if not isinstance(value, list) or len(value) != count:
@@ -290,7 +285,6 @@ class _Nodes(Value):
 
 
 def _view(nodes: tuple[NumaNodeInfo, ...], system: OperatingSystem) -> MachineInfo:
-    """What the kubelet learns: the nodes, and their sums."""
     cores = [core for node in nodes for core in node.cores]
     totals: dict[int, int] = {}
     for node in nodes:
@@ -301,6 +295,7 @@ def _view(nodes: tuple[NumaNodeInfo, ...], system: OperatingSystem) -> MachineIn
         memory_capacity_bytes=sum(node.memory_bytes for node in nodes),
         cpu_count=sum(len(core.threads) for core in cores),
         socket_count=len({core.socket_id for core in cores}),
+        # The kubelet lists page sizes in the order of their folder names, which is textual.
         hugepages=tuple(HugePages(size, totals[size]) for size in sorted(totals, key=str)),
         physical_core_count=len(cores),
         os=system,

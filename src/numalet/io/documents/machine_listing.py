@@ -1,8 +1,8 @@
-"""Read the output of ``numactl --hardware`` and ``lscpu`` as a description of a machine.
+"""Reads the output of ``numactl --hardware`` and ``lscpu`` as a machine file.
 
-The outputs may stand in one file, and together they say most: ``(lscpu -e; numactl --hardware)``.
-Lines of neither are passed over. The description is that of ``machine_file``, which checks it;
-a warning names each missing fact and the assumption instead.
+One file may have both, ``(lscpu -e; numactl --hardware)``; other lines are skipped.
+``machine_file`` checks the result. Each fact that is missing is a warning that names the
+assumption.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PER_NODE: Final = "--memory-per-node"
 
 
 class _Listing(Mutable):
-    """What the outputs say. Texts are as they were printed; numbers of CPUs are checked later."""
+    """The printed facts; ``machine_file`` checks the numbers later."""
 
     cpus: dict[str, list[Any]] = field(default_factory=dict)
     sizes: dict[str, str] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class _Listing(Mutable):
 
 
 def resembles(text: str) -> bool:
-    """Whether a text is one of these outputs; the JSON of lscpu is not a text."""
+    """Whether a text is one of these outputs; for lscpu's JSON see ``of_json``."""
     return bool(
         _NUMACTL.search(text) or _NO_NUMA.search(text) or _header(text) or _SUMMARY.search(text)
     )
@@ -71,7 +71,7 @@ def of_json(value: object) -> str | None:
 
 
 def _fields(entries: Iterable[object]) -> Iterable[tuple[str, str]]:
-    """Names and values of the summary, those in groups too."""
+    """Names and values of the summary, including nested groups."""
     for each in entries:
         if isinstance(each, Mapping):
             yield str(each.get("field", "")), str(each.get("data") or "")
@@ -82,15 +82,15 @@ def _fields(entries: Iterable[object]) -> Iterable[tuple[str, str]]:
 def read(
     text: str, where: Location, memory_per_node: str | None
 ) -> tuple[dict[str, Any], list[Finding]]:
-    """A description, and a warning for each thing that the outputs do not contain.
+    """A machine file, and a warning for each fact that the outputs lack.
 
     Args:
-        text: what the programs printed.
+        text: the programs' output.
         where: the file, for findings.
         memory_per_node: memory of every node, for outputs without memory.
 
     Raises:
-        BadInput: it lacks memory, or a NUMA node.
+        BadInput: memory or NUMA nodes are missing.
     """
     listing = _parsed(text, where)
     if not (listing.cpus or listing.table or listing.summary):
@@ -112,6 +112,7 @@ def read(
         for name, cores in nodes.items()
     ]
     if listing.sizes:
+        # numactl prints MB, which are MiB rounded down.
         _lack(listing, where, "sizes of memory to the byte", "they are rounded down to 1 MiB")
     else:
         _lack(listing, where, "sizes of memory", f"every node has that of {_PER_NODE}")
@@ -161,7 +162,7 @@ def _header(text: str) -> tuple[list[str], str | None, int] | None:
 
 
 def _nodes(listing: _Listing, where: Location) -> dict[str, list[dict[str, Any]]]:
-    """The cores of every NUMA node, by its printed number."""
+    """The cores of each NUMA node, by its printed number."""
     if listing.table:
         cores = _of_table(listing, where)
         return {name: cores.get(name, []) for name in dict.fromkeys((*cores, *listing.cpus))}
@@ -176,10 +177,11 @@ def _nodes(listing: _Listing, where: Location) -> dict[str, list[dict[str, Any]]
 
 
 def _of_table(listing: _Listing, where: Location) -> dict[str, list[dict[str, Any]]]:
-    """Nodes from a row for each CPU; CPUs that are offline are left out."""
+    """Nodes from a table with one row per CPU, without offline CPUs."""
     columns = listing.table[0].keys()
     owner = {str(cpu): name for name, cpus in listing.cpus.items() for cpu in cpus}
     caches = next((name for name in columns if name.startswith("L1D")), "")
+    # The column "L1D:L1I:L2:L3" has one id per cache; some versions print a column L3 instead.
     third = caches.split(":").index("L3") if "L3" in caches.split(":") else None
     if "CORE" not in columns:
         _lack(listing, where, "which CPUs share a core", "every CPU is a core")
@@ -196,7 +198,7 @@ def _of_table(listing: _Listing, where: Location) -> dict[str, list[dict[str, An
             continue
         node = row.get("NODE", "")
         node = owner.get(cpu, "0") if node in _UNKNOWN else node
-        # A CPU without a core shares nothing.
+        # Without a core number, the CPU is a core of its own.
         key = (socket, f"cpu {cpu}" if core in _UNKNOWN else core)
         of_core = nodes.setdefault(node, {}).setdefault(key, {"threads": []})
         of_core["threads"].append(_number(cpu))
@@ -216,7 +218,7 @@ def _by_number(item: tuple[str, object]) -> tuple[int, str]:
 
 
 def _of_summary(listing: _Listing, where: Location) -> dict[str, list[dict[str, Any]]]:
-    """Nodes from the summary of lscpu, which counts threads and sockets and places neither."""
+    """Nodes from the summary of lscpu, which has the number of threads and sockets only."""
     said = listing.summary
     per_core = int(_small(said.get("Thread(s) per core", "1")))
     sockets = int(_small(said.get("Socket(s)", "1")))
@@ -239,6 +241,7 @@ def _of_summary(listing: _Listing, where: Location) -> dict[str, list[dict[str, 
     for index, (name, cpus) in enumerate(lists.items()):
         count, rest = divmod(len(cpus), per_core)
         ordered = sorted(cpus)
+        # An uneven number of CPUs, for example with some offline, has no known pairing.
         threads = [[cpu] for cpu in ordered] if rest else [ordered[i::count] for i in range(count)]
         nodes[name] = [
             {"threads": each, "socket": _socket(index, len(lists), place, len(threads), sockets)}
@@ -248,7 +251,7 @@ def _of_summary(listing: _Listing, where: Location) -> dict[str, list[dict[str, 
 
 
 def _socket(node: int, nodes: int, core: int, cores: int, sockets: int) -> int:
-    """The socket of a core, where sockets follow the order of nodes, or of cores in a node."""
+    """The socket of a core, with sockets in the order of nodes, or of cores within a node."""
     if nodes >= sockets:
         return node * sockets // nodes
     within = max(sockets // nodes, 1)
@@ -256,7 +259,7 @@ def _socket(node: int, nodes: int, core: int, cores: int, sockets: int) -> int:
 
 
 def _small(text: str) -> str:
-    """A printed count; 1 for other text."""
+    """A printed count, or 1 for other text."""
     return text if re.fullmatch(r"[1-9]\d{0,3}", text) else "1"
 
 
@@ -270,5 +273,5 @@ def _cpus(text: str, where: Location) -> cpu_set.CpuSet:
 
 
 def _number(text: str) -> Any:
-    """A number of a sane length; any other text stays, for the finding about it."""
+    """A number of reasonable length; other text stays, for the finding."""
     return int(text) if re.fullmatch(r"\d{1,9}", text) else text[:80]

@@ -1,7 +1,7 @@
-"""Sizes in descriptions of machines: memory of a node, huge pages by size.
+"""Sizes in machine files: memory of a node, huge pages by size.
 
-A size is a number of bytes or a Kubernetes quantity such as ``128Gi``. Huge pages are written
-``{1Gi: 4, 2Mi: 512}``, or as a list of ``page_size_kib`` and ``count``.
+A size is a number of bytes or a quantity such as ``128Gi``. Huge pages are ``{1Gi: 4, 2Mi: 512}``,
+or a list of ``page_size_kib`` and ``count``.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def size_bytes(value: object, place: Place, findings: Findings) -> int | None:
     except QuantityError:
         findings.add(MachineSize(value=value[:80], where=place.location))
         return None
-    # Reading caps a size at the largest number, so that number itself is not to be trusted.
+    # Parsing caps a size at the largest number, so that number may stand for any larger one.
     if not 0 <= size.value < MOST_BYTES or Quantity.from_int(size.value) != size:
         findings.add(MachineSize(value=value[:80], where=place.location))
         return None
@@ -65,10 +65,7 @@ def size_bytes(value: object, place: Place, findings: Findings) -> int | None:
 
 
 def memory_bytes(value: object, place: Place, findings: Findings) -> int | None:
-    """The bytes of a size that may be meant so, or None after a finding.
-
-    The name of the field or flag says no unit, so a number too small for bytes lacks its unit.
-    """
+    """``size_bytes``, but a number too small for bytes is refused: its unit is probably missing."""
     text = str(value).strip() if isinstance(value, int | str) else ""
     if not plain_numbers.lacks_unit(text):
         return size_bytes(value, place, findings)
@@ -77,7 +74,7 @@ def memory_bytes(value: object, place: Place, findings: Findings) -> int | None:
 
 
 def huge_pages(value: object, place: Place, findings: Findings) -> tuple[HugePages, ...]:
-    """Huge pages in either form, without those that a finding is about."""
+    """Huge pages in either form, without invalid entries."""
     match value:
         case None:
             return ()
@@ -104,7 +101,6 @@ def huge_pages(value: object, place: Place, findings: Findings) -> tuple[HugePag
 
 
 def _page_pair(size: str, count: object, place: Place, findings: Findings) -> HugePages | None:
-    """One member of the short form."""
     page_bytes = memory_bytes(size, place, findings)
     pages = _count(count, place, findings)
     if page_bytes is None or pages is None:
@@ -116,7 +112,6 @@ def _page_pair(size: str, count: object, place: Place, findings: Findings) -> Hu
 
 
 def _page_entry(entry: object, place: Place, findings: Findings) -> HugePages | None:
-    """One entry of the long form."""
     if not isinstance(entry, Mapping):
         typed.wrong_type(entry, "an object with page_size_kib and count", place, findings)
         return None
@@ -134,7 +129,7 @@ def _count(value: object, place: Place, findings: Findings) -> int | None:
 
 
 def _checked(pages: HugePages, place: Place, findings: Findings) -> HugePages | None:
-    """The pages, if a machine can hold so many."""
+    """The pages, if their total fits into 63 bits."""
     if pages.page_size_kib * 1024 * pages.count > MOST_BYTES:
         most = MOST_BYTES // (pages.page_size_kib * 1024)
         findings.add(

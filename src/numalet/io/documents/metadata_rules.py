@@ -1,4 +1,4 @@
-"""The rules for labels and annotations, which a cluster keeps as well.
+"""Validates labels and annotations like the API server.
 
 Kubernetes v1.32: ``ValidateLabels`` and ``ValidateAnnotations`` of ``apimachinery``.
 """
@@ -19,11 +19,11 @@ from numalet.io.findings.workloads import (
 )
 
 MOST_ANNOTATION_BYTES: Final = 256 * 1024
-"""Names and texts of all annotations together."""
+"""Keys and values of all annotations together."""
 
 
 def check(metadata: Mapping[Any, Any], place: Place, findings: Findings) -> None:
-    """Findings for labels and annotations that no cluster accepts, but for wrong types."""
+    """Add findings about labels and annotations; wrong types are reported elsewhere."""
     labels, notes = metadata.get("labels"), metadata.get("annotations")
     if isinstance(labels, Mapping):
         for name, value in labels.items():
@@ -35,6 +35,7 @@ def check(metadata: Mapping[Any, Any], place: Place, findings: Findings) -> None
     if isinstance(notes, Mapping):
         at = place.member("annotations")
         for name in notes:
+            # Unlike label keys, annotation keys are lowered before the check.
             if not label_names.is_name(str(name).lower()):
                 where = at.member(str(name)).location
                 findings.add(WorkloadLabelName(value=typed.described(name), where=where))

@@ -1,4 +1,4 @@
-"""A node's name and labels as a user gives them, for commands that have no node to ask."""
+"""A node's name and labels from flags, for commands without access to the node."""
 
 from __future__ import annotations
 
@@ -22,17 +22,16 @@ _SET_BY_KUBELETS: Final = frozenset(
         "topology.kubernetes.io/zone",
     }
 )
-"""Labels that a node has without being given with the flag."""
+"""Labels that a node has even if the flag does not list them."""
 
 
 def of_pods(name: str | None, labels: str | None, pods: Iterable[Pod]) -> NodeIdentity:
-    """The identity; without a name it is the node that the pods name, if they name one.
+    """The identity of a node; without a name, the node that the pods are bound to, if it is one.
 
-    ``labels`` is a text as the kubelet's flag of that name has it, ``a=b,c=d``; None where they
-    are not given.
+    ``labels`` has the syntax of the kubelet's flag ``--node-labels``: ``a=b,c=d``.
 
     Raises:
-        BadInput: the text is none of labels.
+        BadInput: a label is invalid.
     """
     node_name = name_of(name, pods)
     if labels is None:
@@ -47,7 +46,7 @@ def of_pods(name: str | None, labels: str | None, pods: Iterable[Pod]) -> NodeId
 
 
 def name_of(name: str | None, pods: Iterable[Pod]) -> str:
-    """The name of the node, or else the one that the pods name; empty if it is not known."""
+    """The given name, or the one node that the pods are bound to; empty if unknown."""
     named = {pod.node_name for pod in pods if pod.node_name}
     return name or (min(named) if len(named) == 1 else "")
 

@@ -1,7 +1,7 @@
 """NumaNode: the published state of one node, as an object of the API server.
 
-Its state is one field that is written as a whole; beside it stand a few texts for people who use
-``kubectl get``; nothing is decided by them. See docs/reference/numanode.md.
+The state is written as a whole; the texts next to it are for ``kubectl get`` only. See
+docs/reference/numanode.md.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class NumaNodeSpec(Struct, omit_defaults=True, rename="camel"):
 
 
 class PublishedNode(Value, kw_only=True):
-    """A NumaNode as it was read. ``published`` is its time as it stands there."""
+    """A NumaNode as it was read; ``published`` is the time as written there."""
 
     name: str
     class_name: str
@@ -123,8 +123,6 @@ class PublishedNode(Value, kw_only=True):
 
 
 class NamedObject(Struct):
-    """The metadata of an object, as far as it is read."""
-
     name: str
 
 
@@ -134,7 +132,7 @@ class _NumaNodeObject(Struct):
 
 
 def document(state: PublishedState) -> NumaNodeState:
-    """The state in its written form."""
+    """The state in its published form."""
     names = sorted(
         {
             resource
@@ -176,7 +174,7 @@ def _devices(of: DevicesState) -> NumaNodeDevices:
 
 
 def state(of: NumaNodeState) -> PublishedState:
-    """The state of its written form. Raises ``PublishedTextError``."""
+    """The state from its published form. Raises ``PublishedTextError``."""
     return PublishedState(
         shared_cpus=(
             None if of.shared_cpus is None else frozenset(published_text.numbers(of.shared_cpus))
@@ -219,7 +217,7 @@ def _devices_state(of: NumaNodeDevices) -> DevicesState:
 def published_object(
     name: str, spec: NumaNodeSpec, owner: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The object as it is applied; ``owner`` refers to its Node, if that is known."""
+    """The object to apply; ``owner`` refers to its Node, if known."""
     metadata: dict[str, Any] = {"name": name}
     if owner is not None:
         metadata["ownerReferences"] = [dict(owner)]
@@ -232,10 +230,10 @@ def published_object(
 
 
 def decode(value: object, where: Location) -> PublishedNode:
-    """A NumaNode by its value in JSON.
+    """A NumaNode from its JSON value.
 
     Raises:
-        BadInput: with a finding about what is wrong with it.
+        BadInput: with a finding.
     """
     findings = Findings()
     read = typed.decode(value, _NumaNodeObject, Place(where.document, where.path or "$"), findings)
@@ -245,7 +243,7 @@ def decode(value: object, where: Location) -> PublishedNode:
 
 
 def published_node(name: str, spec: NumaNodeSpec, where: Location) -> PublishedNode:
-    """A NumaNode by its typed content. Raises ``BadInput``, as above."""
+    """A NumaNode from its typed content. Raises ``BadInput``."""
     try:
         read = state(spec.state)
     except PublishedTextError as error:

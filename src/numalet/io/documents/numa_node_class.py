@@ -1,7 +1,7 @@
-"""NumaNodeClass: what nodes of one machine and configuration have in common, as an object.
+"""NumaNodeClass: the common facts of nodes with one machine and configuration, as an object.
 
-It is named by its content and never changes, so thousands of nodes share a few of them, and a
-reader knows a changed one by its name. See docs/reference/numanode.md.
+Its name is the hash of its content and it never changes. Thousands of nodes share a few classes,
+and a node whose facts change refers to another name. See docs/reference/numanode.md.
 """
 
 from __future__ import annotations
@@ -73,7 +73,6 @@ class NumaNodeClassSpec(Struct, omit_defaults=True, rename="camel"):
 
 
 def class_object(spec: ClassSpec) -> dict[str, Any]:
-    """The object of a class, named by its content."""
     return {
         "apiVersion": API_VERSION,
         "kind": KIND,
@@ -83,7 +82,7 @@ def class_object(spec: ClassSpec) -> dict[str, Any]:
 
 
 def _document(spec: ClassSpec) -> NumaNodeClassSpec:
-    # A mode is never named by a rule that the administrator may set as well.
+    # Exact wins a tie: a rule that administrators may set as well must not imply native mode.
     mode = next(
         mode
         for mode, rules in sorted(_MODES.items(), reverse=True)
@@ -101,7 +100,7 @@ def _document(spec: ClassSpec) -> NumaNodeClassSpec:
 
 
 def _differing(behaviour: Behaviour, base: Behaviour) -> dict[str, str]:
-    """The rules that are not those of the base, in JSON."""
+    """The rules that differ from the base, in JSON."""
     return {
         each.name: json.dumps(msgspec.to_builtins(value))
         for each in fields(Behaviour)
@@ -113,16 +112,16 @@ def _differing(behaviour: Behaviour, base: Behaviour) -> dict[str, str]:
 def _configuration(config: KubeletConfig) -> dict[str, Any]:
     shown = configz(config)["kubeletconfig"]
     written = {name: shown[name] for name in _CONFIGURED if name in shown}
-    # An empty map of options is not the same as none.
+    # The kubelet distinguishes an empty map of options from an absent one.
     given = (config.cpu_manager_policy_options, config.topology_manager_policy_options)
     return written | {name: {} for name, each in zip(_OPTIONS, given, strict=True) if each == {}}
 
 
 def decode(value: object, where: Location) -> ClassSpec:
-    """A class by its object in JSON.
+    """A class from its JSON value.
 
     Raises:
-        BadInput: with what is wrong with it; also if its name is not that of its content.
+        BadInput: it is invalid, or its name does not match its content.
     """
     findings = Findings()
     place = Place(where.document, where.path or "$")
@@ -208,7 +207,7 @@ def _rule(text: str, shape: Any, place: Place, findings: Findings) -> Any:
 
 
 def _renamed(value: Any, rename: Callable[[str], str]) -> Any:
-    """The plain value with its members renamed; an empty text or null is as good as absent."""
+    """The plain value with renamed members, without empty texts and nulls."""
     match value:
         case Mapping():
             return {
@@ -223,7 +222,7 @@ def _renamed(value: Any, rename: Callable[[str], str]) -> Any:
 
 
 def with_camel_case(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of the machine with its members as they are called in the object."""
+    """The schema of the machine with the member names of the object."""
     renamed: dict[str, Any] = dict(schema)
     if "properties" in schema:
         renamed["properties"] = {

@@ -1,7 +1,7 @@
-"""Reads a NumaletConfiguration (``numalet.dev/v1alpha1``): our own settings.
+"""Reads a NumaletConfiguration (``numalet.dev/v1alpha1``): numalet's own settings.
 
-It is the second document of a kubelet's configuration file, which a kubelet does not read, or a
-part of a scenario. No kubelet is lenient here, so what is unknown is an error.
+It is the second document of a kubelet's configuration file, which the kubelet ignores, or part of a
+scenario. Unlike kubelet fields, unknown fields are errors.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ CLASSES_FLAG: Final = "--memory-node-classes"
 
 
 def is_meant(value: object) -> bool:
-    """Whether a document is meant as a NumaletConfiguration."""
+    """Whether a document declares itself a NumaletConfiguration."""
     return isinstance(value, Mapping) and (
         value.get("kind") == KIND or str(value.get("apiVersion")).startswith("numalet.dev/")
     )
 
 
 def decode(value: object, place: Place, findings: Findings) -> NumaletConfig:
-    """The settings of a mapping of fields; what is wrong is reported, and keeps its default."""
+    """The settings of a mapping; an invalid one is reported and keeps its default."""
     shape = typed.decode(value, NumaletConfigFields, place, findings)
     if shape is None or not isinstance(value, Mapping):
         return AS_THE_KUBELET
@@ -71,22 +71,22 @@ def decode(value: object, place: Place, findings: Findings) -> NumaletConfig:
 
 
 def classes(names: Iterable[str], place: Place, findings: Findings) -> tuple[NodeClass, ...]:
-    """The classes of NUMA nodes of these names, each once; ``place`` is that of the list."""
+    """The NUMA node classes of these names without duplicates; ``place`` is that of the list."""
     parsed = [_of(NodeClass, name, place.item(at), findings) for at, name in enumerate(names)]
     return tuple(dict.fromkeys(each for each in parsed if each is not None))
 
 
 def check(config: NumaletConfig, place: Place, findings: Findings) -> None:
-    """Find settings that mean nothing in the mode."""
+    """Add findings about settings that have no effect in the mode."""
     if config.mode is Mode.EXACT and config.memory_node_classes is not None:
         findings.add(NumaletConfigNeedsNative(field="memoryNodeClasses", where=place.location))
 
 
 def of_documents(further: Sequence[YamlDocument]) -> NumaletConfig:
-    """The settings of the documents behind a KubeletConfiguration; defaults without one.
+    """The settings in the documents after a KubeletConfiguration; defaults without one.
 
     Raises:
-        BadInput: there is something else, or something is wrong in it.
+        BadInput: a document is of another kind or invalid.
     """
     if not further:
         return AS_THE_KUBELET
@@ -101,7 +101,7 @@ def of_documents(further: Sequence[YamlDocument]) -> NumaletConfig:
 
 
 def refuse_further(further: Sequence[YamlDocument]) -> None:
-    """Raise ``BadInput`` if there is any document behind the first of a file."""
+    """Raise ``BadInput`` if a file has more than one document."""
     if further:
         where, count = Location(further[0].document), len(further) + 1
         raise BadInput([ConfigFileSeveralDocuments(count=count, where=where)])
@@ -110,10 +110,10 @@ def refuse_further(further: Sequence[YamlDocument]) -> None:
 def with_flags(
     own: NumaletConfig, mode: Mode | None, class_names: Sequence[str] | None, document: str
 ) -> NumaletConfig:
-    """The settings after the flags; ``Mode.EXACT`` leaves nothing of those of native mode.
+    """Apply the flags to the settings; ``Mode.EXACT`` resets those of native mode.
 
     Raises:
-        BadInput: a flag can not be read, or what is set means nothing in this mode.
+        BadInput: a flag is invalid, or a setting has no effect in this mode.
     """
     findings = Findings()
     place = Place(document)
@@ -137,13 +137,13 @@ def with_flags(
 def with_release(
     own: NumaletConfig, flag: str | None, kubelets: Iterable[KubeletAtHand]
 ) -> tuple[NumaletConfig, tuple[Finding, ...]]:
-    """The settings with the release that is followed, and what is to be said of it.
+    """The settings with the release to follow, and findings about it.
 
-    The flag wins over the settings, and these over the kubelets that the input shows.
+    The flag wins over the settings, and these over the kubelets in the input.
 
     Raises:
-        BadInput: the flag names no release that is known, or none is named and that of the kubelets
-            is not known, or not one.
+        BadInput: the named release is unknown, or there is not one and the kubelets have unknown
+            or several releases.
     """
     findings = Findings()
     named, named_by = own.release, KIND

@@ -1,7 +1,7 @@
-"""What a NumaletConfiguration has in it, part by part: fields, types, and what each is for.
+"""The fields of a NumaletConfiguration with types and descriptions.
 
-``numalet_config`` reads with these types, and by rules of its own, so that everything that is wrong
-is found; what the published schema says of such fields stands under ``PUBLISHED_AS``.
+Some types are loose so that ``numalet_config`` can report every error; the published schema uses
+the strict form under ``PUBLISHED_AS``.
 """
 
 from __future__ import annotations
@@ -99,4 +99,4 @@ class NumaletConfigFields(msgspec.Struct, frozen=True, rename="camel"):
 
 
 PARTS: Final[tuple[type[Any], ...]] = (NumaletConfigFields, PublishFields)
-"""The types of the document, that of the whole first."""
+"""All types, that of the whole document first."""

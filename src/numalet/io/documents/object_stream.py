@@ -1,11 +1,10 @@
-"""The objects of a large dump, one text after the other, whatever its size.
+"""Splits a large dump into the texts of its objects with little memory.
 
-``kubectl get -o json`` prints a list with one object after the other, each from a line ``{`` of
-the list's indentation to the first line ``}`` of it: a line break in a text is escaped in JSON, so
-these lines are structure and nothing else. That is how a dump of any size is cut without parsing
-it, and without holding more than a piece of it. Its YAML is cut at the lines that begin with
-``- ``. Anything else that is JSON (one line, as the API server itself answers; objects one after
-the other) is parsed as a whole by msgspec, which leaves the objects as slices of the text.
+``kubectl get -o json`` prints each object between a line ``{`` and a line ``}`` at the indentation
+of the list. JSON escapes line breaks in texts, so such lines are always structure. That allows
+splitting without parsing. YAML lists are split at lines that begin with ``- ``. Any other JSON (one
+line, as from the API server; several objects) is parsed as a whole by msgspec, which returns slices
+of the text.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from numalet.io.findings.documents import (
 
 PIECE_BYTES: Final = 4 * 1024 * 1024
 LARGEST_UNCUT_BYTES: Final = 1024 * 1024 * 1024
-"""JSON that is not cut by its lines is held as a whole, up to this size."""
+"""The limit for JSON that cannot be split by lines and so is held in memory."""
 
 _BLANKS: Final = b" \t\r\n"
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -42,9 +41,9 @@ _HEADER_BYTES: Final = 64 * 1024
 
 
 class ObjectText(NamedTuple):
-    """One object: its text, its path in the document, and the line on which it begins.
+    """One object: its text, its path in the document, and its first line.
 
-    ``kind`` is what the list says of its members, empty where each says so itself.
+    ``kind`` is the one that the list states for its items, or empty.
     """
 
     text: bytes
@@ -58,8 +57,7 @@ def objects(source: IO[bytes], document: str) -> Iterator[ObjectText]:
     """The objects of a text, in order.
 
     Raises:
-        BadInput: it is neither JSON nor YAML, or ends in the midst of a list. Objects that came
-            before are given first.
+        BadInput: it is neither JSON nor YAML, or ends within a list; earlier objects are yielded.
     """
     pieces = _Pieces(source, document)
     pieces.skip_blanks()
@@ -70,7 +68,7 @@ def objects(source: IO[bytes], document: str) -> Iterator[ObjectText]:
 
 
 class _Pieces:
-    """What was read of the source and is not used yet; ``line`` is that of its beginning."""
+    """The unread part of the source; ``line`` is the number of its first line."""
 
     def __init__(self, source: IO[bytes], document: str) -> None:
         self._source = source
@@ -84,7 +82,7 @@ class _Pieces:
             self.at = len(_BYTE_ORDER_MARK)
 
     def more(self) -> bool:
-        """Read another piece behind what is there; False at the end."""
+        """Append another piece; False at the end."""
         if self._is_at_end:
             return False
         try:
@@ -112,20 +110,20 @@ class _Pieces:
                 return
 
     def find(self, text: bytes) -> int:
-        """Where the text comes next; -1 if it never does."""
+        """The index of the next occurrence, or -1."""
         begin = self.at
         while True:
             place = self.held.find(text, begin)
             if place >= 0:
                 return place
-            # The text may lie across the border of two pieces.
+            # The text may span two pieces.
             done = max(len(self.held) - len(text) + 1, self.at) - self.at
             if not self.more():
                 return -1
             begin = self.at + done
 
     def end_of(self, text: re.Pattern[bytes]) -> int:
-        """Where the next match, which is within a line and its beginning, ends; -1 if none does."""
+        """The end of the next match, or -1; a match spans at most a line and its beginning."""
         begin = self.at
         while True:
             match = text.search(self.held, begin)
@@ -137,19 +135,19 @@ class _Pieces:
             begin = self.at + done
 
     def move(self, to: int) -> bytes:
-        """Go on behind what is up to there, and return that."""
+        """Consume up to this index, and return the consumed text."""
         passed = self.held[self.at : to]
         self.line += passed.count(b"\n")
         self.at = to
         return passed
 
     def next_line(self) -> bytes:
-        """The next line with its end; empty at the end of all."""
+        """The next line with its line break; empty at the end."""
         end = self.find(b"\n")
         return self.move(len(self.held) if end < 0 else end + 1)
 
     def rest(self) -> bytes:
-        """All that is left. Raises ``BadInput`` if that is too much."""
+        """All remaining text. Raises ``BadInput`` above the size limit."""
         parts = [self.held[self.at :]]
         size_bytes = len(parts[0])
         self.at = len(self.held)
@@ -168,7 +166,7 @@ class _Pieces:
 
 
 def _json(pieces: _Pieces) -> Iterator[ObjectText]:
-    """Lists as kubectl prints them, one or several; from the first other thing on all the rest."""
+    """Split lists in kubectl's layout, one or several; parse the rest as a whole."""
     number = 0
     while True:
         pieces.skip_blanks()
@@ -194,7 +192,7 @@ def _json(pieces: _Pieces) -> Iterator[ObjectText]:
 
 
 def _skip_to_object(pieces: _Pieces) -> bool:
-    """Go to the next line that is ``{`` and nothing else; False if there is none."""
+    """Advance to the next line ``{``; False if there is not one."""
     while line := pieces.next_line():
         if pieces.starts_with(b"{\n") and line.endswith(b"\n"):
             return True
@@ -202,13 +200,13 @@ def _skip_to_object(pieces: _Pieces) -> bool:
 
 
 def _cut(pieces: _Pieces, header: re.Match[bytes]) -> Iterator[ObjectText]:
-    """The members of a list, cut by their lines."""
+    """Split the items of a list by lines."""
     indent = header.group(1)
     list_kind = _LIST_KIND.search(header.group(0))
     kind = list_kind.group(1).decode() if list_kind else ""
     pieces.move(pieces.at + header.end())
     inner = indent * 2
-    # Twice as fast as ``bytes.find``, which is slow where a text begins with what is everywhere.
+    # Twice as fast as ``bytes.find``, which is slow for a pattern with such a common first byte.
     close = re.compile(b"\n" + inner + rb"[}\]]")
     count = 0
     while not pieces.starts_with(indent + b"]"):
@@ -229,7 +227,6 @@ def _cut(pieces: _Pieces, header: re.Match[bytes]) -> Iterator[ObjectText]:
 
 
 def _to_end_of_document(pieces: _Pieces) -> None:
-    """Go behind the line that ends this list."""
     while line := pieces.next_line():
         if line.rstrip() == b"}":
             return
@@ -246,7 +243,7 @@ class _List(msgspec.Struct):
 
 
 def _uncut(pieces: _Pieces, before: int) -> Iterator[ObjectText]:
-    """What is JSON of any form: a list, an object, or several one after the other."""
+    """JSON in any layout: a list, an object, or several values in a row."""
     first_line = pieces.line
     content = pieces.rest()
     try:
@@ -267,18 +264,18 @@ def _uncut(pieces: _Pieces, before: int) -> Iterator[ObjectText]:
 
 
 def _one(content: bytes) -> bytes:
-    """The text of one JSON value, without what is too deep. Raises ``msgspec.DecodeError``."""
+    """One JSON value as text, without objects nested too deep. Raises ``msgspec.DecodeError``."""
     try:
         msgspec.json.decode(content, type=msgspec.Raw)
     except RecursionError:
-        # The reader of the object that is too deep says so; the others are read.
+        # The reader of the deep object reports it; the other objects remain readable.
         content = nesting.shallow(content)
         msgspec.json.decode(content, type=msgspec.Raw)
     return content
 
 
 def _values(content: bytes, document: str, line: int) -> Iterator[tuple[bytes, int]]:
-    """JSON values one after the other, with their lines."""
+    """JSON values in a row, with their lines."""
     text = yaml_source.decode(content, document)
     decoder = json.JSONDecoder(parse_int=yaml_scalars.whole)
     counted = 0
@@ -305,7 +302,7 @@ def _after_blanks(text: str, position: int) -> int:
 
 
 def _yaml(pieces: _Pieces) -> Iterator[ObjectText]:
-    """Members of lists, cut at lines that begin with a dash, and documents that are no lists."""
+    """Split the items of lists at lines with a dash; documents without a list stay whole."""
     lines: list[bytes] = []
     begin, kind, count, is_in_items = pieces.line, "", 0, False
     while line := pieces.next_line():
@@ -324,7 +321,7 @@ def _yaml(pieces: _Pieces) -> Iterator[ObjectText]:
                 count += 1
             lines, begin = [line], pieces.line - 1
         elif is_in_items and not is_inner:
-            # The members of the list itself that come behind its items.
+            # A key of the list after its items, such as ``kind``.
             yield from _yaml_object(lines, begin, kind, count)
             lines, count = [], count + 1
         elif not is_in_items or lines:

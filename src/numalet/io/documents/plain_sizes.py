@@ -1,6 +1,6 @@
-"""Sizes of a configuration that have no unit and are too small to be meant as bytes.
+"""Warns of sizes without a unit that are too small for bytes.
 
-The kubelet accepts them, so they are warnings: ``--kube-reserved memory=500`` keeps 500 bytes back.
+The kubelet accepts them: ``--kube-reserved memory=500`` reserves 500 bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ _COUNTS: Final = ("cpu", "pid", "pid.available")
 
 
 def warnings(config: KubeletConfig) -> tuple[Finding, ...]:
-    """One warning for every such size, with its place."""
     return tuple(
         ConfigSizeWithoutUnit(field=place, value=text.strip(), where=config.where(place))
         for place, text in _sizes(config)
@@ -26,7 +25,6 @@ def warnings(config: KubeletConfig) -> tuple[Finding, ...]:
 
 
 def _sizes(config: KubeletConfig) -> Iterator[tuple[str, str]]:
-    """The place and the text of every size."""
     for field, sizes in (
         ("kubeReserved", config.kube_reserved),
         ("systemReserved", config.system_reserved),

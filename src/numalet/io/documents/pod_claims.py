@@ -1,6 +1,6 @@
-"""The claims (dynamic resource allocation) of a pod and of its containers.
+"""The ResourceClaims of a pod and of its containers.
 
-``pod_document`` checks the types of the fields; values of another type are skipped here.
+``pod_document`` checks the types of the fields; values of other types are skipped here.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from numalet.core.model.pod import ContainerClaim, PodClaim
 
 
 def of_pod(spec: object, status: object) -> tuple[PodClaim, ...]:
-    """The claims of a pod. The status names the claims made from templates."""
+    """The claims of a pod."""
     given = _objects(spec, "resourceClaims")
+    # Only the status names the claims that Kubernetes creates from templates.
     made = {_text(each, "name"): each for each in _objects(status, "resourceClaimStatuses")}
     return tuple(
         PodClaim(
@@ -27,7 +28,6 @@ def of_pod(spec: object, status: object) -> tuple[PodClaim, ...]:
 
 
 def of_container(resources: Mapping[str, Any] | None) -> tuple[ContainerClaim, ...]:
-    """The claims in ``resources`` of a container."""
     return tuple(
         ContainerClaim(_text(each, "name"), _text(each, "request"))
         for each in _objects(resources, "claims")

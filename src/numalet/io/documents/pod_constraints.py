@@ -1,7 +1,7 @@
-"""What a manifest demands of its node: selector, affinity, host ports, system, strict groups.
+"""The constraints of a pod on its node: selector, affinity, host ports, OS, strict groups.
 
-Objects of a server may be of any shape in here, whatever release it has; what is none of the types
-of Kubernetes is a constraint that no node meets.
+Objects from a server may have any shape here, whatever their release; an invalid constraint matches
+no node.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ _NONSENSE: Final = NodeRequirement("", "")
 def of_spec(spec: object) -> NodeConstraints:
     """The constraints in the ``spec`` of a Pod object."""
     given = _mapping(spec)
+    # Most pods have no constraints and share one value.
     if given.keys().isdisjoint(_MEMBERS) and not _may_have_ports(given):
         return UNCONSTRAINED
     name = _mapping(given.get("os")).get("name")
@@ -44,11 +45,12 @@ def _may_have_ports(spec: Mapping[str, Any]) -> bool:
 
 
 def _affinity(spec: Mapping[str, Any]) -> tuple[Term, ...] | None:
-    """The terms of the required node affinity; None where there is no such thing."""
+    """The terms of the required node affinity, or None without one."""
     of_nodes = _mapping(_mapping(spec.get("affinity")).get("nodeAffinity"))
     required = of_nodes.get(_REQUIRED)
     if required is None:
         return None
+    # An empty list of terms matches no node, unlike None.
     return tuple(map(_term, _list(_mapping(required).get("nodeSelectorTerms"))))
 
 
@@ -72,7 +74,7 @@ def _requirement(value: object) -> NodeRequirement:
 
 
 def _ports(spec: Mapping[str, Any]) -> Iterator[HostPort]:
-    """The ports of the host that its containers ask for; in the host's network all of theirs.
+    """The host ports of the containers; with the host network, all their ports.
 
     Kubernetes: ``SetDefaults_Pod``, v1.32.
     """

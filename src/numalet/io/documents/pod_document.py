@@ -1,9 +1,8 @@
-"""One Pod object of a manifest, read into the pod that the managers decide about.
+"""Reads one Pod object into the pod that the managers work with.
 
-The object stands for what the API server hands out, so its rules are applied: every field is of
-the type that the table of fields says (``pod_table``), and for resources see ``pod_resources``. A
-pod that comes *from a server* (it has a resource version or a status) may have members of a newer
-release; in a pod written by hand an unknown member is a mistake.
+It follows the API server: field types come from the table of fields (``pod_table``), for resources
+see ``pod_resources``. A pod *from a server* (it has a resource version or a status) may have
+members of a newer release; in a handwritten pod an unknown member is an error.
 """
 
 from __future__ import annotations
@@ -41,15 +40,14 @@ _MIRROR: Final = "kubernetes.io/config.mirror"
 _SOURCE: Final = "kubernetes.io/config.source"
 _FROM_API: Final = "api"
 MOST_CONTAINERS: Final = 1000
-"""Init containers included. Kubernetes has no such limit, but a pod is decided on, written and
-shown as one: of so many containers that takes about a second, of ten times as many a minute."""
+"""Init containers included. The limit is ours: 1,000 take a second, 10,000 a minute."""
 
 _UID_SPACE: Final = uuid.UUID("6b1f6e0e-8d0a-5f0e-9d53-0d5c1b9c7a11")
-"""Of the uids of pods that have none. Changing it makes saved state files forget their pods."""
+"""Namespace of generated uids. A change would orphan the pods in saved state files."""
 
 
 class _Shape(msgspec.Struct, rename="camel", frozen=True):
-    """Members that are read; a member that is null counts as absent, as in Kubernetes."""
+    """The members that are read; null means absent, as in Kubernetes."""
 
 
 class Metadata(_Shape, frozen=True):
@@ -80,8 +78,6 @@ class _Container(_Shape, frozen=True):
 
 
 class Status(_Shape, frozen=True):
-    """``status`` of a pod."""
-
     phase: str | None = None
     qos_class: str | None = None
     container_statuses: list[Any] | None = None
@@ -89,12 +85,11 @@ class Status(_Shape, frozen=True):
 
 
 class PodIdentity(Value):
-    """Who the pod is, when its own metadata does not say so.
+    """The identity of a pod where its own metadata is silent.
 
-    ``kind`` and ``position`` distinguish pods of equal name when a uid is made up, as one is
-    without ``uid``. ``unknown_fields`` is how bad they are, whatever the pod says itself.
-    ``source`` is where the kubelet has it from; one from a file is static.
-    ``among_many``: so many pods are read that it pays to prepare for a quick check.
+    ``kind`` and ``position`` distinguish pods of equal name when a uid is generated.
+    ``unknown_fields`` overrides the severity. ``source`` is where the kubelet gets the pod from; a
+    file makes it static. ``among_many``: with many pods it pays to prepare the quick check.
     """
 
     kind: str = "Pod"
@@ -111,7 +106,7 @@ class PodIdentity(Value):
 def decode_pod(
     value: object, place: Place, identity: PodIdentity, findings: Findings
 ) -> Pod | None:
-    """The pod in the object, or None when a finding says why there is none."""
+    """The pod in the object, or None after findings."""
     if not isinstance(value, Mapping):
         typed.wrong_type(value, "a Pod object", place, findings)
         return None
@@ -119,11 +114,11 @@ def decode_pod(
         return None
     of_pod = Findings()
     strictness = _strictness(value, identity)
-    # A status is what a server wrote, and hardly any of it is read.
+    # The server wrote the status, and little of it is read.
     written = {name: member for name, member in value.items() if name != "status"}
     if not (identity.among_many and quick.fits(written, POD)):
         checking.check(written, POD, place, strictness, of_pod)
-    # What can not be read into these shapes was reported by the check.
+    # The check has reported everything that does not fit these shapes.
     metadata = _part(value, "metadata", Metadata, place, Findings())
     spec = _part(value, "spec", _Spec, place, Findings())
     status = _part(value, "status", Status, place, of_pod)
@@ -151,7 +146,7 @@ def _part(
     place: Place,
     findings: Findings,
 ) -> typed.T | None:
-    """A member of the pod; an absent one reads as an empty one."""
+    """A member of the pod; an absent one is read as empty."""
     member = value.get(name)
     return typed.decode({} if member is None else member, shape, place.member(name), findings)
 
@@ -165,7 +160,7 @@ def _strictness(value: Mapping[Any, Any], identity: PodIdentity) -> Strictness:
 
 
 def is_from_server(value: Mapping[Any, Any]) -> bool:
-    """Whether an API server gave out a document of any kind: only a server writes these fields."""
+    """Whether an API server wrote the document; only servers set these fields."""
     metadata = value.get("metadata")
     has_version = isinstance(metadata, Mapping) and metadata.get("resourceVersion")
     return bool(has_version or value.get("status"))
@@ -225,7 +220,7 @@ def _is_said(finding: type[Finding], findings: Findings) -> bool:
 
 
 def _has_few_enough(value: Mapping[Any, Any], place: Place, findings: Findings) -> bool:
-    """Whether a pod has not too many containers to be read at all."""
+    """Whether the pod is within the limit of containers."""
     spec = value.get("spec")
     members = spec if isinstance(spec, Mapping) else {}
     lists = (members.get(name) for name in ("initContainers", "containers"))
@@ -240,7 +235,7 @@ def _has_few_enough(value: Mapping[Any, Any], place: Place, findings: Findings) 
 
 
 def _is_static(annotations: object) -> bool:
-    """Whether it stands for a static pod: as its kubelet knows it, or as it shows it to the API.
+    """Whether the pod is static, or the mirror pod of one.
 
     Kubelet: ``IsStaticPod``, ``IsMirrorPod``, v1.32.
     """
@@ -249,7 +244,7 @@ def _is_static(annotations: object) -> bool:
 
 
 def made_up_uid(kind: str, namespace: str, name: str, position: int) -> str:
-    """A uid for a pod that has none: the same for the same pod in every run."""
+    """A uid for a pod without one; the same pod gets the same uid in every run."""
     return str(uuid.uuid5(_UID_SPACE, f"{kind}/{namespace}/{name}/{position}"))
 
 
