@@ -313,19 +313,20 @@ def _name(metadata: Metadata, place: Place, identity: PodIdentity, findings: Fin
 
 
 def _check_name(name: str, allowed: TextKind, place: Place, findings: Findings) -> None:
-    """A finding for a name, given or made, that is none; equal ones of the table count once."""
+    """Add a finding for an invalid name."""
+    # The check against the table may have added an equal finding; duplicates are dropped later.
     if not (name and allowed.accepts(name)):
         shown = typed.described(name)
         findings.add(allowed.finding(value=shown, where=place.location))
 
 
 def _given_qos_class(status: Status, place: Place, findings: Findings) -> QosClass | None:
-    """The class that the API server wrote down; it counts, whatever the containers say."""
     if status.phase and status.phase not in PHASES:
         findings.add(PodsPhase(value=status.phase, where=place.member("phase").location))
     if not status.qos_class:
         return None
     try:
+        # The kubelet uses the class in the status, whatever the containers request.
         return QosClass(status.qos_class)
     except ValueError:
         findings.add(PodsQosClass(value=status.qos_class, where=place.member("qosClass").location))

@@ -1,8 +1,8 @@
-"""The past of a pod, from its status: when it came to its node, and how it ended.
+"""The past of a pod from its status: when it came to its node, and how it ended.
 
-The order in which pods came is not that in which they are listed: ``kubectl get pods`` lists by
-name. The kubelet writes ``startTime`` when it sees a pod first (v1.32: ``status_manager``,
-``updateStatusInternal``), so that it comes nearest to the order of the admissions.
+``kubectl get pods`` sorts by name, not by arrival. The kubelet writes ``startTime`` when it first
+sees a pod (v1.32: ``status_manager``, ``updateStatusInternal``), so it is the best estimate of the
+order of admissions.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _REASONS_TEXT: Final = """
     UnexpectedAdmissionError UnexpectedPredicateFailureType
 """
 _REASONS: Final = frozenset(_REASONS_TEXT.split())
-"""Reasons of a status with which a kubelet turns a pod away (v1.32: ``lifecycle``, managers)."""
+"""Status reasons of a rejected pod (v1.32: ``lifecycle``, managers)."""
 
 _MIRROR: Final = "kubernetes.io/config.mirror"
-"""The annotation of a mirror pod. Its value is the uid of the static pod."""
+"""The annotation of a mirror pod; its value is the uid of the static pod."""
 
 Moment: TypeAlias = tuple[datetime, datetime, str]
 
 
 def standing(pod: Mapping[Any, Any], here: str | None = None) -> PodStanding:
-    """Where the pod stands to the kubelet of a node; ``here`` as in ``pod_standing``."""
+    """The state of the pod from the view of one node; ``here`` as in ``pod_standing``."""
     phase, node_name = _member(pod, "status", "phase"), _member(pod, "spec", "nodeName")
     return pod_standing.standing(
         phase if isinstance(phase, str) else None,
@@ -50,16 +50,14 @@ class RecordedRejection(Value):
 
 
 def rejection(pod: Mapping[Any, Any]) -> RecordedRejection | None:
-    """What a kubelet's admission recorded when it rejected the pod; None if it did not.
-
-    Such a pod has failed, and none of its containers was ever started.
-    """
+    """The rejection that a kubelet recorded, or None."""
     status = _member(pod, "status")
     if not isinstance(status, Mapping) or status.get("phase") != "Failed":
         return None
     reason = status.get("reason")
     if not isinstance(reason, str) or not (reason in _REASONS or reason.startswith(_OUT_OF)):
         return None
+    # An evicted pod has the same phase and may have the same reason, but its containers ran.
     if any(map(_has_run, _container_statuses(status))):
         return None
     message = status.get("message")
@@ -67,9 +65,9 @@ def rejection(pod: Mapping[Any, Any]) -> RecordedRejection | None:
 
 
 def came(pod: Mapping[Any, Any]) -> Moment | None:
-    """When the pod came to its node, for sorting: ``startTime``, else ``creationTimestamp``.
+    """The sort key for the pod's arrival: ``startTime``, else ``creationTimestamp``.
 
-    Of pods of one second the older one, then the name decides. None where neither is known.
+    Times have whole seconds; age and name break ties. None if neither time is known.
     """
     created = _moment(_member(pod, "metadata", "creationTimestamp"))
     seen = _moment(_member(pod, "status", "startTime")) or created
@@ -80,13 +78,13 @@ def came(pod: Mapping[Any, Any]) -> Moment | None:
 
 
 def created(pod: Mapping[Any, Any]) -> Moment | None:
-    """When the pod was created, for sorting: so a kubelet sorts the pods that it sees at once."""
+    """The sort key for a kubelet's start, which sorts the pods by creation time."""
     moment = _moment(_member(pod, "metadata", "creationTimestamp"))
     return None if moment is None else (moment, moment, "")
 
 
 def static_uid(pod: Mapping[Any, Any]) -> str | None:
-    """The uid of the static pod that a mirror pod stands for; state files have that one."""
+    """The uid of the static pod behind a mirror pod; state files use that one."""
     uid = _member(pod, "metadata", "annotations", _MIRROR)
     return uid if isinstance(uid, str) and uid else None
 
@@ -114,7 +112,6 @@ def _container_statuses(status: Mapping[Any, Any]) -> list[object]:
 
 
 def _has_run(status: object) -> bool:
-    """Whether the container was started at least once."""
     return bool(
         _member(status, "containerID")
         or _member(status, "state", "running")

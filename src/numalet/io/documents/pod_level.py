@@ -1,10 +1,9 @@
-"""Resources of a pod as a whole, ``spec.resources``, and what its status says was allocated.
+"""``spec.resources`` of a pod, and the allocated resources in its status.
 
-Both are read for every release; whether they count is decided later, by the release and its
-feature gates. As for containers, what the API server would refuse is a finding, and what it would
-fill in is filled in: a request that is not given is the sum of the containers' if one of them asks,
-and the limit otherwise. Huge pages that only containers ask for are asked for by the pod too.
-Kubernetes v1.34: ``SetDefaults_Pod``, ``validatePodResources``.
+Both are read for every release; the release and its feature gates decide later whether they apply.
+As for containers, the rules of the API server apply: an absent request is the sum of the
+containers' requests if there are any, or else the limit. Huge pages of containers become requests
+of the pod. Kubernetes v1.34: ``SetDefaults_Pod``, ``validatePodResources``.
 """
 
 from __future__ import annotations
@@ -32,10 +31,7 @@ _NAMES: Final = (resources.CPU, resources.MEMORY)
 
 
 class PodLevelContext(NamedTuple):
-    """The rest of the pod, as far as its own resources depend on it.
-
-    ``given`` is the QoS class in its status.
-    """
+    """The rest of the pod as far as it matters here; ``given`` is the QoS class in its status."""
 
     init_containers: tuple[Container, ...]
     app_containers: tuple[Container, ...]
@@ -46,7 +42,7 @@ class PodLevelContext(NamedTuple):
 def decode_pod_level(
     value: Mapping[str, Any] | None, context: PodLevelContext, place: Place, findings: Findings
 ) -> PodLevelResources | None:
-    """What ``spec.resources`` says; None if it asks for nothing."""
+    """The resources of the pod, or None if it has no such requests or limits."""
     if value is None:
         return None
     limits = pod_resources.decode_list(
@@ -64,7 +60,8 @@ def decode_pod_level(
     if not limits and not requests:
         return None
     _fill_in(requests, limits, context)
-    # Huge pages beside cpu or memory of containers are the API server's business, not ours.
+    # The API server also limits huge pages next to cpu or memory of containers; that is not checked
+    # here.
     pod_resources.check_requests(requests, limits, place.member("requests"), findings)
     return qos.of_pod_level(
         dict(sorted(requests.items())), dict(sorted(limits.items())), context.given
@@ -72,7 +69,7 @@ def decode_pod_level(
 
 
 def of_spec(spec: object, context: PodLevelContext) -> PodLevelResources | None:
-    """The same out of the spec of a pod that was read before, and had no findings then."""
+    """``decode_pod_level`` for a spec that has been validated before."""
     value = spec.get("resources") if isinstance(spec, Mapping) else None
     given = value if isinstance(value, Mapping) else None
     return decode_pod_level(given, context, Place(""), Findings())
@@ -81,7 +78,6 @@ def of_spec(spec: object, context: PodLevelContext) -> PodLevelResources | None:
 def _fill_in(
     requests: dict[str, Quantity], limits: dict[str, Quantity], context: PodLevelContext
 ) -> None:
-    """Fill in what the API server would."""
     asked = _sums(context, lambda container: container.requests)
     for name, amount in asked.items():
         if resources.is_hugepages(name):
@@ -103,7 +99,7 @@ def decode_allocated(
     place: Place,
     findings: Findings,
 ) -> StatusResources | None:
-    """What all entries of a status say; None for a status without entries."""
+    """The allocated resources of all containers; None for a status without entries."""
     of_containers = _entries(containers, place.member("containerStatuses"), findings)
     of_init = _entries(init_containers, place.member("initContainerStatuses"), findings)
     if not of_containers and not of_init:
@@ -114,7 +110,7 @@ def decode_allocated(
 
 
 def _running(statuses: Iterable[object]) -> dict[str, bool]:
-    """Whether the container runs, by name, for every entry that has a state."""
+    """Whether the container runs, for each entry with a state."""
     return {
         each["name"]: each["state"].get("running") is not None
         for each in statuses
@@ -127,7 +123,7 @@ def _running(statuses: Iterable[object]) -> dict[str, bool]:
 def _entries(
     statuses: Iterable[object] | None, place: Place, findings: Findings
 ) -> dict[str, Resources]:
-    """By name. Of several entries of one name the first counts."""
+    """Allocated resources by container name; the first entry of a name wins."""
     entries: dict[str, Resources] = {}
     for index, status in enumerate(statuses or ()):
         at = place.item(index)

@@ -1,14 +1,12 @@
-"""Pods from manifests: files as people write them and as ``kubectl get -o json`` prints them.
+"""Reads pods from manifests: handwritten files and the output of ``kubectl get -o json``.
 
-A file holds one or several documents; a document is a Pod, a workload with a pod template, a
-list of such objects, or something without pods (a Service, say), which is passed over. Objects
-that other objects in the same input belong to are not expanded: the output of ``kubectl get all``
-names a Deployment, its ReplicaSets and their pods, and the pods are there once. Pods of one input
-of which it is known when they came to their node ask in that order.
+A document is a Pod, a workload with a pod template, a list of objects, or another kind, which is
+skipped. A workload is not expanded if another object in the input belongs to it: ``kubectl get
+all`` prints a Deployment, its ReplicaSets, and their pods. Pods with a known time of arrival are
+sorted by it.
 
-Finished pods and pods of other nodes are passed over too; all that is passed over is
-counted by cause. A pod that admission rejected is finished, but it is the pod that people ask
-about: where it is what was asked about, it is read as if it were new.
+Finished pods and pods of other nodes are skipped, and counted by cause. A rejected pod has finished
+too, but users ask why it was rejected: if it is the subject, it is read as a new pod.
 """
 
 from __future__ import annotations
@@ -49,12 +47,11 @@ from numalet.io.findings.pods import (
 
 _NODE: Final = "Node"
 _MANY: Final = 50
-"""From so many objects on a quick check of pods pays: it costs about 15 ms to prepare, and spares
-about 0.1 ms for each pod."""
+"""With this many objects the quick check pays: 15 ms to prepare, 0.1 ms saved per pod."""
 
 
 class Ignored(Enum):
-    """Why an object of the input gives no pod, though nothing is wrong with it."""
+    """Why a valid object yields no pod."""
 
     FINISHED = PodStanding.FINISHED.value
     OTHER_NODE = PodStanding.OTHER_NODE.value
@@ -65,16 +62,14 @@ class Ignored(Enum):
 
 
 class PodOptions(Value, kw_only=True):
-    """Which pods are wanted. Without a node name all pods of the input must be on one node.
+    """Which pods to read. Without a node name, all pods of the input must be on one node.
 
-    ``about`` is the place, among the inputs, of the one with the pod that is asked about: all
-    pods of it that admission rejected are read as new, and others give way to those of their
-    name in it, and so are pods that wait for a node. Without one, a rejected pod is read if it is
-    not a member of a list, and a pod that waits for a node if no pod of the input has one, too.
-    ``source`` says whether the pods have gone through an API server or are files of the node.
-
-    ``run`` wants the pods that a kubelet sees when it starts again, in the order of their creation:
-    not those that it rejected before or never saw. A mirror pod stands for its static pod.
+    ``about`` is the index of the input that the question is about: its rejected pods are read as
+    new, and pods with the same name in other inputs are dropped. Without it, a rejected pod is read
+    unless it is a list item, and an unscheduled pod if no pod of the input has a node. ``source``:
+    whether the pods are from an API server or from files of the node. ``run`` selects the pods that
+    a kubelet sees at its start, by creation time, without rejected ones; a mirror pod stands for
+    its static pod.
     """
 
     node_name: str | None = None
@@ -84,11 +79,11 @@ class PodOptions(Value, kw_only=True):
 
 
 class LoadedPods(Value, kw_only=True):
-    """The pods in the order of the input, what was passed over, and what should be known.
+    """The pods in the order of the input, with notes and the number of skipped objects.
 
-    ``rejected`` says, by uid, what a kubelet recorded of pods that it rejected and that ask again.
-    ``waiting`` are the uids of pods that are asked about and have no node yet, and ``finished``
-    those of pods that have ended. ``kubelets`` are those of the Node objects among the pods.
+    By uid: ``rejected`` has what a kubelet recorded about rejected pods that are read as new,
+    ``waiting`` are unscheduled pods, ``finished`` are ended ones. ``kubelets`` are those of the
+    Node objects in the input.
     """
 
     pods: tuple[Pod, ...] = ()
@@ -101,7 +96,7 @@ class LoadedPods(Value, kw_only=True):
 
     @property
     def on_claims(self) -> tuple[Finding, ...]:
-        """The note that pods claim devices, for what decides without these; none if none does."""
+        """A note, for code that ignores claims, if pods have any."""
         names = [str(pod) for pod in self.pods if pod.claims]
         return (PodsClaimsPassedOver(count=len(names), first=names[0]),) if names else ()
 
@@ -109,10 +104,10 @@ class LoadedPods(Value, kw_only=True):
 def load_pods(
     paths: str | PathLike[str] | Iterable[str | PathLike[str]], options: PodOptions = PodOptions()
 ) -> LoadedPods:
-    """The pods of a file, or of several in their order.
+    """Read the pods of one file or several, in order.
 
     Raises:
-        BadInput: with everything that is wrong in any of them.
+        BadInput: with all errors.
     """
     findings = Findings()
     objects: list[KubeObject] = []
@@ -127,10 +122,10 @@ def load_pods(
 
 
 def read_pods(text: str, document: str, options: PodOptions = PodOptions()) -> LoadedPods:
-    """The pods that a text of this name holds.
+    """Read the pods of a text.
 
     Raises:
-        BadInput: with everything that is wrong in it.
+        BadInput: with all errors.
     """
     return pods_of([(document, yaml_source.load_documents(text, document))], options)
 
@@ -138,10 +133,10 @@ def read_pods(text: str, document: str, options: PodOptions = PodOptions()) -> L
 def pods_of(
     inputs: Sequence[tuple[str, Sequence[YamlDocument]]], options: PodOptions = PodOptions()
 ) -> LoadedPods:
-    """The pods of inputs that were read already, given as pairs of name and documents.
+    """The pods of parsed inputs, given as pairs of name and documents.
 
     Raises:
-        BadInput: with everything that is wrong in any of them.
+        BadInput: with all errors.
     """
     findings = Findings()
     objects = [
@@ -153,10 +148,7 @@ def pods_of(
 
 
 def node_of(name: str, inputs: Sequence[tuple[str, Sequence[YamlDocument]]]) -> str | None:
-    """The node of the pod that a name, ``namespace/name`` or uid means; None if it is not known.
-
-    It is not known either if several pods of this name are on different nodes.
-    """
+    """The node of a pod by name, ``namespace/name`` or uid; None if unknown or ambiguous."""
     objects = [
         each for document, read in inputs for each in _objects(read, document, Findings(), 0)
     ]
@@ -170,10 +162,10 @@ def node_of(name: str, inputs: Sequence[tuple[str, Sequence[YamlDocument]]]) -> 
 
 
 def decode_pod(value: object, place: Place) -> Pod:
-    """The pod in one decoded Pod object, as a scenario has it in its steps.
+    """The pod in one decoded Pod object, as in the steps of a scenario.
 
     Raises:
-        BadInput: with everything that is wrong in it.
+        BadInput: with all errors.
     """
     findings = Findings()
     pod = pod_document.decode_pod(value, place, PodIdentity(), findings)
@@ -185,7 +177,6 @@ def decode_pod(value: object, place: Place) -> Pod:
 def _objects(
     documents: Sequence[YamlDocument], document: str, findings: Findings, number: int
 ) -> list[KubeObject]:
-    """The objects of one input, pods in the order in which they came to their node."""
     objects = kube_objects.of_documents(documents, document, findings, number)
     return _in_order(objects, pod_history.came)
 
@@ -193,7 +184,7 @@ def _objects(
 def _in_order(
     objects: Sequence[KubeObject], time_of: Callable[[Mapping[Any, Any]], Moment | None]
 ) -> list[KubeObject]:
-    """The objects, pods of a known time sorted among the places that they take."""
+    """The objects with the pods of known time sorted; all others keep their positions."""
     moments = {
         place: moment
         for place, each in enumerate(objects)
@@ -217,6 +208,7 @@ def _load(objects: Sequence[KubeObject], options: PodOptions, findings: Findings
     ignored: Counter[Ignored] = Counter()
     pods: list[Pod] = []
     rejected: dict[str, RecordedRejection] = {}
+    # Pods may share a name in a manifest; the position makes their generated uids differ.
     positions: Counter[tuple[str, str, str]] = Counter()
     for each, standing in zip(objects, standings, strict=True):
         if standing is PodStanding.FINISHED:
@@ -240,6 +232,7 @@ def _load(objects: Sequence[KubeObject], options: PodOptions, findings: Findings
             reason = pod_history.rejection(each.value)
             static_uid = pod_history.static_uid(each.value)
             if pod is not None and options.run and static_uid is not None:
+                # The kubelet and its state files know the static pod, not its mirror.
                 pod = replace(pod, uid=static_uid)
             if pod is not None and reason is not None:
                 rejected[pod.uid] = reason
@@ -288,7 +281,7 @@ def _cause_to_ignore(
     is_asked = not each.listed if options.about is None else each.input == options.about
     is_asked = is_asked and not options.run
     if standing is PodStanding.FINISHED:
-        # A rejected pod that is asked about is read as new; one of a listing holds nothing.
+        # A rejected pod in question is read as new; in a listing it holds nothing.
         if not is_asked or pod_history.rejection(each.value) is None:
             return Ignored.FINISHED
         standing = pod_standing.standing(None, each.member("spec", "nodeName"), options.node_name)
@@ -313,7 +306,6 @@ def _check_uids_differ(pods: Sequence[Pod], findings: Findings) -> None:
 
 
 def _note_equal_names(pods: Sequence[Pod], findings: Findings) -> None:
-    """Warn of names that several pods have, which a cluster would not let them have."""
     for name, count in Counter(map(str, pods)).items():
         if count > 1:
             findings.add(PodsDuplicateName(pod=name, count=count))

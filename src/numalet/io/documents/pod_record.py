@@ -1,9 +1,9 @@
-"""A pod's record as a text, and back.
+"""Encodes a pod's record as JSON, and decodes it.
 
-The text has the fields of ``PodRecord`` as JSON, quantities as texts. The node constraints and
-``spec.resources`` of the pod are read from its manifest again. Unknown members are passed over, and
-a missing member has its default. Records of earlier releases (``numalet.dev/v1alpha1``) are read
-too. A damaged text gives findings with the place, never another pod than was written.
+The fields are those of ``PodRecord``, with quantities as texts. Node constraints and
+``spec.resources`` are decoded from the manifest in it. Unknown members are ignored and missing ones
+get defaults, so releases can read each other's records, including ``numalet.dev/v1alpha1``. A
+damaged record gives findings, never another pod.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from numalet.io.findings.files import (
     RecordUnreadable,
 )
 
-# The only values that msgspec does not know are read-only mappings.
+# msgspec can encode everything but read-only mappings.
 _ENCODER: Final = msgspec.json.Encoder(enc_hook=dict)
 _SOME_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIER: Final = "numalet.dev/v1alpha1"
@@ -52,9 +52,9 @@ _NAMES_AS_WRITTEN: Final = frozenset({*_AMOUNTS, "labels", "manifest", "fields"}
 
 
 def encode(record: PodRecord) -> bytes:
-    """The text of the record, UTF-8 and one line, without its end."""
+    """The record in one line of UTF-8 without a line break."""
     workload, pod = record.workload, record.workload.pod
-    # Whether spec.resources count is decided at every start: see ``core.admission.counting``.
+    # Each start decides again whether spec.resources apply, see ``core.admission.counting``.
     counts = pod.pod_level is not None and pod.pod_level.count
     written = replace(
         pod,
@@ -78,7 +78,7 @@ def _texts(resources: Resources) -> Any:
 
 
 def decode(content: bytes, document: str) -> PodRecord:
-    """The record that was written.
+    """Decode a record.
 
     Raises:
         BadInput: it is not JSON, a part is missing or of the wrong type, or parts disagree.
@@ -86,7 +86,7 @@ def decode(content: bytes, document: str) -> PodRecord:
     findings, place = Findings(), Place(document)
     value = typed.decode_json(content, dict[str, Any], place, RecordNotJson)
     if value.get("apiVersion") == _EARLIER:
-        # A damaged one stays as it is, and has findings as one of today's form.
+        # A damaged record is reported like one of the present version.
         with suppress(AttributeError, KeyError, TypeError, RecursionError):
             value = _of_earlier(value)
     at_workload = place.member("workload")
@@ -115,7 +115,7 @@ def decode(content: bytes, document: str) -> PodRecord:
 
 
 def check_readable(workload: Workload, place: Place, findings: Findings) -> None:
-    """An error if the record of this pod could not be read again after it was written."""
+    """Add an error if the record of this pod could not be decoded again."""
     record = PodRecord(workload, PodRun(accepted_at=_SOME_TIME))
     try:
         decode(encode(record), "")
@@ -129,7 +129,7 @@ def check_readable(workload: Workload, place: Place, findings: Findings) -> None
 
 
 def _read_quantities(pod: object, place: Place, findings: Findings) -> None:
-    """Put quantities in the places of their texts. What else is wrong, the conversion finds."""
+    """Replace the texts of quantities; ``typed.decode`` reports everything else."""
     if not isinstance(pod, dict):
         return
     parts: list[tuple[object, Place]] = [(pod, place)]
@@ -145,7 +145,7 @@ def _read_quantities(pod: object, place: Place, findings: Findings) -> None:
 
 
 def _quantities(given: Mapping[str, Any], place: Place, findings: Findings) -> Resources:
-    """Quantities by name. Whether a pod may ask for them was decided when it came."""
+    # FILE: the admission has already checked which resources the pod may request.
     quantities = {
         name: pod_resources.decode_quantity(value, place.member(name), findings, PodSource.FILE)
         for name, value in given.items()
@@ -154,7 +154,7 @@ def _quantities(given: Mapping[str, Any], place: Place, findings: Findings) -> R
 
 
 def _check_containers(workload: Workload, place: Place, findings: Findings) -> None:
-    """A finding unless names differ, app containers stand last, and each has its program."""
+    """A finding unless names differ, app containers come last, and each has its program."""
     pod = workload.pod
     containers = [(each.name, each.kind) for each in pod.containers()]
     programs = [(each.name, each.kind) for each in workload.containers]
@@ -170,7 +170,6 @@ def _check_containers(workload: Workload, place: Place, findings: Findings) -> N
 
 
 def _check_runs(record: PodRecord, place: Place, findings: Findings) -> None:
-    """Findings for runs of containers that the pod does not have."""
     known = {each.name for each in record.workload.containers}
     for name, run in record.run.containers.items():
         if name not in known or run.name != name:
@@ -179,7 +178,7 @@ def _check_runs(record: PodRecord, place: Place, findings: Findings) -> None:
 
 
 def _of_earlier(file: Mapping[str, Any]) -> dict[str, Any]:
-    """A record of form ``v1alpha1`` in today's form, with some unknown members.
+    """Convert a ``v1alpha1`` record; the result may have unknown members.
 
     Raises ``AttributeError``, ``KeyError``, ``TypeError`` or ``RecursionError`` for a damaged one.
     """
@@ -194,7 +193,7 @@ def _of_earlier(file: Mapping[str, Any]) -> dict[str, Any]:
         "is_static": workload.get("source") == "file",
     }
     run["containers"] = {each["name"]: each for each in run.get("containers", ())}
-    # Before causes were codes they were texts.
+    # Causes were texts before they got codes.
     if text := run.get("unpromised"):
         run["causes"] = run.get("causes") or [_text_only(text)]
     for each in run["containers"].values():

@@ -1,10 +1,8 @@
-"""Requests and limits of a container: read, defaulted and checked as the API server does.
+"""Reads requests and limits of a container with the API server's defaults and checks.
 
-The kubelet only ever sees pods that the API server has let pass, so what the API server would
-refuse is a finding here, and what it would fill in is filled in: a limit without a request
-becomes the request, and quantities are rounded up to thousandths and printed anew.
-Kubernetes v1.32: ``SetDefaults_Pod``, ``SetDefaults_ResourceList``,
-``ValidateContainerResourceRequirements``.
+The kubelet only sees pods that the API server has accepted. A limit without a request becomes the
+request; quantities are rounded up to thousandths and printed in canonical form. Kubernetes v1.32:
+``SetDefaults_Pod``, ``SetDefaults_ResourceList``, ``ValidateContainerResourceRequirements``.
 """
 
 from __future__ import annotations
@@ -41,12 +39,12 @@ _MOST_BITS: Final = 512
 
 
 class PodSource(Enum):
-    """How a kubelet came to a pod."""
+    """Where a kubelet got a pod from."""
 
     API = "api"
-    """From an API server, which prints quantities anew: ``1.5Gi`` has become ``1536Mi``."""
+    """An API server, which prints quantities in canonical form: ``1.5Gi`` becomes ``1536Mi``."""
     FILE = "file"
-    """From a file of its node, a static pod: quantities are as they stand there."""
+    """A file of the node (static pod); quantities stay as written."""
 
 
 class Demand(NamedTuple):
@@ -62,7 +60,7 @@ def decode_resources(
     findings: Findings,
     source: PodSource = PodSource.API,
 ) -> Demand:
-    """What ``resources`` of a container says; findings for what the API server would refuse."""
+    """Requests and limits from ``resources`` of a container."""
     limits = decode_list(value.get("limits"), place.member("limits"), findings, source)
     requests = decode_list(value.get("requests"), place.member("requests"), findings, source)
     check_requests(requests, limits, place.member("requests"), findings)
@@ -76,7 +74,7 @@ def decode_list(
     findings: Findings,
     source: PodSource = PodSource.API,
 ) -> dict[str, Quantity]:
-    """Quantities by resource name, names sorted."""
+    """Quantities by resource name, sorted by name."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -100,15 +98,13 @@ def decode_quantity(
     findings: Findings,
     source: PodSource = PodSource.API,
 ) -> Quantity | None:
-    """The quantity after the API server's rounding, or None after one finding.
-
-    As in Kubernetes, a bare number in the document is a quantity too.
-    """
+    """The rounded quantity, or None after one finding."""
     match value:
         case bool():
             text = None
         case str():
             text = value
+        # Kubernetes accepts a bare number as a quantity, too.
         case int() if value.bit_length() <= _MOST_BITS:
             text = str(value)
         case float():
@@ -137,7 +133,7 @@ def _defaulted(text: str) -> Quantity:
 
 
 def _is_acceptable(name: str, quantity: Quantity, place: Place, findings: Findings) -> bool:
-    """Whether the API server accepts this resource with this quantity; one finding if not."""
+    """Whether the API server accepts the quantity for this resource; one finding if not."""
     problem: type[ResourceRefused] | None = None
     if resources.is_hugepages(name):
         problem = _huge_page_problem(name, quantity)
@@ -170,11 +166,11 @@ def check_requests(
     place: Place,
     findings: Findings,
 ) -> None:
-    """Findings for requests above their limit, and unequal ones of what is never shared."""
+    """Findings for requests above the limit, and for limits that must equal their request."""
     for name, request in requests.items():
         limit = limits.get(name)
         is_indivisible = resources.is_hugepages(name) or "/" in name
-        # Getting a line means reading the text again: only where something is wrong.
+        # Line numbers need a second parse of the text, so only errors get them.
         if limit is None:
             if is_indivisible:
                 where = place.member(name).location

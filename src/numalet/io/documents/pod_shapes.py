@@ -1,8 +1,7 @@
-"""Shapes of pods that a question to a fleet is about: manifests, or amounts on a command line.
+"""The pod shapes of a question about a fleet, from manifests or from amounts on a command line.
 
-A shape is one pod, and how many of them its workload makes. Unlike a manifest of a node's pods it
-stands for pods that do not exist yet: where it ran, and how it ended, does not count, and a Job
-that is suspended, as queueing systems make them, is asked about as if it were not.
+A shape is one pod, and the number of such pods. They do not exist yet, so node, phase and
+suspension in the manifest are ignored.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _OF_WORKLOADS: Final = ("spec", "template", "spec")
 
 
 class PodShape(Value):
-    """One pod of an object, and how many the object makes; ``name`` is the object's."""
+    """One pod of an object, and how many pods the object makes; ``name`` is the object's."""
 
     name: str
     pod: ClusterPod
@@ -41,10 +40,10 @@ class PodShape(Value):
 
 
 def load(given: Iterable[str]) -> tuple[PodShape, ...]:
-    """The shapes that these texts name: files, ``-``, or amounts such as ``cpu=4,memory=8Gi``.
+    """The shapes in files, in ``-``, or in amounts such as ``cpu=4,memory=8Gi``.
 
     Raises:
-        BadInput: with everything that is wrong in any of them.
+        BadInput: with all errors.
     """
     findings = Findings()
     shapes: list[PodShape] = []
@@ -58,13 +57,13 @@ def load(given: Iterable[str]) -> tuple[PodShape, ...]:
 
 
 def of_text(text: str, name: str, known: Iterable[str] = ()) -> tuple[PodShape, ...]:
-    """The shapes of a text that was sent, which never names a file: a manifest, or amounts.
+    """The shapes in a text from a client, which may be a manifest or amounts but never a file name.
 
     Amounts may be written as in YAML, ``gpu: 4, cpu: 32``, on one line or several. A short name
-    such as ``gpu`` stands for the one of the ``known`` resources that ends like it.
+    such as ``gpu`` stands for the one of the ``known`` resources that ends in ``/gpu``.
 
     Raises:
-        BadInput: with everything that is wrong in it.
+        BadInput: with all errors.
     """
     pairs = [each for each in re.split(r"[,\n]", text) if each.strip()]
     if pairs and all(_PAIR.fullmatch(each) for each in pairs):
@@ -83,15 +82,15 @@ def _full_name(short: str, known: Iterable[str]) -> str:
 
 
 def is_amounts(text: str) -> bool:
-    """Whether a text is a list of amounts and not the name of a file."""
+    """Whether a text is a list of amounts rather than the name of a file."""
     return "=" in text and not Path(text).exists()
 
 
 def of_amounts(text: str) -> ClusterPod:
-    """A Guaranteed pod of one container that asks for ``cpu=4,memory=8Gi,nvidia.com/gpu=1``.
+    """A Guaranteed pod with one container and limits such as ``cpu=4,memory=8Gi,nvidia.com/gpu=1``.
 
     Raises:
-        BadInput: if that is no list of amounts, or a resource or an amount is none.
+        BadInput: the text is not a list of amounts, or a resource or an amount is invalid.
     """
     parts = [each.partition("=") for each in text.split(",")]
     if not all(name.strip() and amount.strip() for name, _, amount in parts):
@@ -104,10 +103,10 @@ def of_amounts(text: str) -> ClusterPod:
 
 
 def of_mapping(amounts: Mapping[str, Any], name: str) -> ClusterPod:
-    """The same of amounts that are apart already; ``name`` is how findings call it.
+    """``of_amounts`` for a mapping; findings use ``name``.
 
     Raises:
-        BadInput: if a resource or an amount is none.
+        BadInput: a resource or an amount is invalid.
     """
     container = {"name": "main", "resources": {"limits": {**amounts}}}
     manifest = {
@@ -158,15 +157,15 @@ def _pods(each: KubeObject, findings: Findings) -> tuple[Pod, ...]:
 
 
 def _resumed(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """The workload as it is when it is not suspended."""
     spec = value.get("spec")
+    # Queueing systems create Jobs suspended.
     if isinstance(spec, Mapping) and spec.get("suspend") is True:
         return {**value, "spec": {**spec, "suspend": False}}
     return value
 
 
 def tolerations(each: KubeObject) -> tuple[Toleration, ...]:
-    """The tolerations of a Pod or of a workload's pods; their types are checked elsewhere."""
+    """The tolerations of a Pod or of a workload's pods; invalid ones are reported elsewhere."""
     given = each.member(*_TEMPLATES.get(each.kind, _OF_WORKLOADS), "tolerations")
     return tuple(
         Toleration(
@@ -182,5 +181,4 @@ def tolerations(each: KubeObject) -> tuple[Toleration, ...]:
 
 
 def _as_cluster_pod(each: KubeObject, pod: Pod) -> ClusterPod:
-    """The pod with its tolerations; their types were checked with the rest of the manifest."""
     return ClusterPod(pod=replace(pod, node_name=""), tolerations=tolerations(each))

@@ -1,8 +1,7 @@
-"""Pods that a workload (Deployment, StatefulSet, ...) would make of its template.
+"""The pods that a workload (Deployment, StatefulSet, ...) creates from its template.
 
-A *workload* is an object with a pod template and a number of replicas. The pods get names as
-Kubernetes would give them; the random parts of those names are derived from the workload's own
-name, so that every run makes the same pods with the same uids.
+Pods get the names that Kubernetes would give them. Random parts are derived from the workload's
+name, so every run yields the same pods with the same uids.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from numalet.io.documents.typed import Place
 from numalet.io.findings.pods import PodsNameMissing, PodsReplicas, PodsTemplateMissing
 
 MOST_REPLICAS: Final = 10_000
-"""Of one workload; no node runs more, and a slip of the finger should not take all memory."""
+"""Of one workload. More than any node runs, and low enough to survive a typing error."""
 
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_PREFIX: Final = 58
@@ -46,9 +45,9 @@ class _Spec(msgspec.Struct, rename="camel", frozen=True):
 
 
 class _Workload(Value):
-    """A workload whose parts have the right types. ``template`` is at ``place``.
+    """A workload whose parts have the right types; ``template`` is at ``place``.
 
-    ``from_server``: a server wrote it, perhaps one of a newer release.
+    ``from_server``: a server wrote it, perhaps of a newer release.
     """
 
     kind: str
@@ -65,7 +64,7 @@ _Name = Callable[[_Workload, int], str]
 def expand(
     kind: str, value: Mapping[Any, Any], place: Place, findings: Findings
 ) -> tuple[Pod, ...]:
-    """The pods of the workload in the order in which it would make them."""
+    """The pods of the workload in the order of their creation."""
     from_server = pod_document.is_from_server(value)
     strictness = checking.OF_SERVERS if from_server else checking.STRICT
     of_workload = Findings()
@@ -79,7 +78,7 @@ def expand(
     if not 0 <= count <= MOST_REPLICAS:
         findings.add(PodsReplicas(value=str(count), most=MOST_REPLICAS, where=at_spec.location))
         return ()
-    # A template is checked even when it makes no pods, and once for all of them.
+    # Check the template once, even with 0 replicas.
     first = _pod(workload, _NAMES[kind](workload, 0), findings)
     if first is None:
         return ()
@@ -87,14 +86,13 @@ def expand(
 
 
 def is_workload(kind: str) -> bool:
-    """Whether objects of this kind have a pod template that can be expanded."""
     return kind in _COUNTS
 
 
 def _read(
     kind: str, value: Mapping[Any, Any], place: Place, from_server: bool, findings: Findings
 ) -> _Workload | None:
-    """The parts that are read of a workload whose types were checked."""
+    """The parts of a workload whose types were checked."""
     at_spec = place.member("spec")
     metadata = typed.decode(
         value.get("metadata") or {}, Metadata, place.member("metadata"), findings
@@ -127,7 +125,7 @@ def _pod(workload: _Workload, name: str, findings: Findings) -> Pod | None:
         namespace=workload.metadata.namespace or "default",
         from_server=workload.from_server,
     )
-    # Kubernetes ignores names and uids in a template, and puts the pod beside its workload.
+    # Kubernetes ignores name and uid in a template, and uses the namespace of the workload.
     metadata = workload.template.get("metadata")
     if isinstance(metadata, Mapping):
         metadata = {k: v for k, v in metadata.items() if k not in ("name", "namespace", "uid")}
@@ -149,6 +147,7 @@ def _of_job(spec: _Spec) -> int:
     if spec.suspend:
         return 0
     parallelism = 1 if spec.parallelism is None else spec.parallelism
+    # A Job never runs more pods at once than completions are left.
     return parallelism if spec.completions is None else min(parallelism, spec.completions)
 
 
@@ -177,7 +176,7 @@ def _deployment_name(workload: _Workload, index: int) -> str:
 
 
 def _cron_job_name(workload: _Workload, index: int) -> str:
-    # The middle of the name is the minute of the run; the run shown here has none.
+    # The real name has the minute of the run here.
     return _suffixed(f"{workload.metadata.name}-0-", workload, index)
 
 
@@ -210,7 +209,7 @@ def _suffixed(prefix: str, workload: _Workload, index: int) -> str:
 
 
 def _letters(seed: str, count: int) -> str:
-    """Letters such as Kubernetes draws at random, the same for the same seed."""
+    """Letters like those that Kubernetes draws at random, but the same for the same seed."""
     import hashlib  # Few pods come of a template.
 
     digest = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).digest()

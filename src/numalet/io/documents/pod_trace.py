@@ -1,12 +1,12 @@
-"""Traces of pods: CSV with a line of names first, or JSON lines.
+"""Reads traces of pods: CSV with a header, or JSON lines.
 
     arrival,duration,shape,count
     0,2h,"nvidia.com/gpu=4,cpu=16,memory=128Gi",3
     90s,30m,train,1
 
-``arrival`` and ``duration`` are seconds, or durations such as ``1h30m``; an arrival may be a moment
-too, such as ``2026-05-01T08:00:00Z``. ``shape`` is a list of amounts, or the name of a pod or
-workload in another file; in JSON lines amounts may be an object. ``count`` is 1 if it is missing.
+``arrival`` and ``duration`` are seconds or durations such as ``1h30m``; an arrival may be a time
+such as ``2026-05-01T08:00:00Z``. ``shape`` is a list of amounts (in JSON lines also an object), or
+the name of a pod or workload in another file. ``count`` is 1 by default.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from numalet.io.findings.fleet import (
 )
 
 MOST_PODS: Final = 1_000_000
-"""Of one trace; a slip of the finger should not take all memory."""
+"""Of one trace. Low enough to survive a typing error."""
 
 _NEEDED: Final = ("arrival", "duration", "shape")
 _DURATION: Final = "a number of seconds or a duration such as 1h30m, not below 0"
@@ -46,21 +46,21 @@ _LONGEST_SECONDS: Final = 1e11
 
 
 def load(path: str, shapes: Mapping[str, ClusterPod]) -> tuple[Arrival, ...]:
-    """The arrivals of a file, or of the standard input for ``-``, the first one at second 0.
+    """The arrivals in a file, or in the standard input for ``-``; the first is at second 0.
 
-    ``shapes`` are pods by the names that rows may use.
+    ``shapes`` are the pods that rows may name.
 
     Raises:
-        BadInput: with everything that is wrong in it.
+        BadInput: with all errors.
     """
     return read(yaml_source.read_text_or_input(path), path, shapes)
 
 
 def read(text: str, document: str, shapes: Mapping[str, ClusterPod]) -> tuple[Arrival, ...]:
-    """The same of a text.
+    """``load`` for a text.
 
     Raises:
-        BadInput: with everything that is wrong in it.
+        BadInput: with all errors.
     """
     findings = Findings()
     rows = _json_rows if text.lstrip().startswith("{") else _csv_rows
@@ -122,7 +122,7 @@ def _csv_rows(
 
 
 class _RowReader:
-    """Makes arrivals of rows; pods of one shape are one object."""
+    """Converts rows to arrivals; pods of one shape are one object."""
 
     def __init__(self, document: str, shapes: dict[str, ClusterPod], findings: Findings) -> None:
         self._document = document
@@ -131,7 +131,7 @@ class _RowReader:
         self._findings = findings
 
     def arrival(self, row: Mapping[str, Any], line: int) -> Arrival | None:
-        """The arrival of a row, or None when a finding says why there is none."""
+        """The arrival of a row, or None after findings."""
         where = Location(self._document, line=line)
         missing = [each for each in _NEEDED if row.get(each) in (None, "")]
         for name in missing:
@@ -163,6 +163,7 @@ class _RowReader:
             try:
                 self._shapes[key] = self._new_shape(given, where)
             except BadInput as bad:
+                # Remember the failure, so that each bad shape is reported once.
                 self._shapes[key] = None
                 self._findings.extend(bad.findings)
         return self._shapes[key]
@@ -196,7 +197,7 @@ def _moment(text: str) -> float | None:
 
 
 def _seconds(value: object) -> float | None:
-    """Seconds of a number or a text; None where it is neither, or out of all reason."""
+    """Seconds from a number or a text; None if it is neither, or absurdly large."""
     if isinstance(value, bool):
         return None
     try:

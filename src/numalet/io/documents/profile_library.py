@@ -1,13 +1,9 @@
-"""The machine profiles that come with numalet: descriptions of machines that there are.
+"""The machine profiles that come with numalet, descriptions of real machines.
 
-A profile is one YAML file of ``io/profiles``, and its name is the file's. It says in a
-sentence what the machine is like (``about``) and from which published figures it was written
-(``figures``); ``machine`` is a description as ``machine_file`` reads it, and ``devices`` a list as
-``device_file`` reads it, where the machine has devices that a plugin would report. Nothing here
-decodes them: ``machine_file`` may be asked for a profile itself.
+A profile is a YAML file in ``io/profiles``: ``about`` describes the machine, ``figures`` names the
+published sources, ``machine`` is read by ``machine_file``, and ``devices`` by ``device_file``.
 
-Nodes are listed as the kubelet meets them, by the names of their directories: node0, node1,
-node10, node2.
+Nodes are in the kubelet's order, by directory name: node0, node1, node10, node2.
 """
 
 from __future__ import annotations
@@ -26,13 +22,13 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 PREFIX: Final = "profile:"
-"""What stands before a profile's name wherever a machine or a device file is named."""
+"""The prefix of a profile's name in place of a machine or device file."""
 
 _SUFFIX: Final = ".yaml"
 
 
 class Profile(Value):
-    """One profile, read and not decoded. ``machine`` and ``devices`` are plain values."""
+    """One profile; ``machine`` and ``devices`` are plain values that are not decoded yet."""
 
     name: str
     about: str
@@ -43,22 +39,19 @@ class Profile(Value):
 
     @property
     def machine_place(self) -> Location:
-        """Where the description of the machine stands."""
         return Location(PREFIX + self.name, "$.machine")
 
     @property
     def devices_place(self) -> Location:
-        """Where the list of devices stands."""
         return Location(PREFIX + self.name, "$.devices")
 
 
 def names() -> tuple[str, ...]:
-    """The names of all profiles, in alphabetical order."""
     return tuple(sorted(_files()))
 
 
 def read(name: str, where: Location) -> Profile:
-    """The profile of this name; ``where`` is the place that names it, for the finding.
+    """The profile with this name; ``where`` is the place that names it, for the finding.
 
     Raises:
         BadInput: there is no such profile.
@@ -87,8 +80,7 @@ def read(name: str, where: Location) -> Profile:
 
 @cache
 def _files() -> Mapping[str, Traversable]:
-    """The files of the profiles, by name."""
-    # It imports more than all of this module needs, and few machines are profiles.
+    # Imported late: it imports more than this module needs, and few machines are profiles.
     from importlib import resources
 
     folder = resources.files("numalet.io") / "profiles"

@@ -1,4 +1,4 @@
-"""Reads ``publish:`` of a NumaletConfiguration: where this node is published, and how."""
+"""Reads ``publish:`` of a NumaletConfiguration: where to publish this node, and how."""
 
 from __future__ import annotations
 
@@ -17,11 +17,7 @@ from numalet.io.findings.config_files import NumaletConfigRefresh
 def decode(
     section: PublishFields, value: Mapping[str, object], place: Place, findings: Findings
 ) -> PublishSettings:
-    """The settings of a section, whose written form is ``value``.
-
-    A relative path of a kubeconfig begins at the folder of the file that names it, as paths in a
-    kubelet's configuration do.
-    """
+    """The settings of a section; ``value`` is its plain form."""
     typed.check_members(value, PublishFields.__struct_encode_fields__, place, findings)
     seconds = section.refresh_seconds
     if seconds is not None and not LEAST_REFRESH_SECONDS <= seconds < math.inf:
@@ -43,4 +39,5 @@ def decode(
 
 
 def _path(kubeconfig: str | None, place: Place) -> str | None:
+    # Relative to the file that names it, like paths in a kubelet's configuration.
     return str(Path(place.document).parent / kubeconfig) if kubeconfig else None

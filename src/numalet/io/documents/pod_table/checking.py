@@ -1,7 +1,7 @@
 """Checks a value against the table: types, formats, bounds, required and unknown fields.
 
-Most values are valid, so the walk keeps its path as a text and makes a place only for a finding.
-Null means absent, as in Kubernetes.
+Most values are valid, so the path stays a text and becomes a place only for a finding. Null means
+absent, as in Kubernetes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Strictness(Value):
 
 STRICT: Final = Strictness()
 OF_SERVERS: Final = Strictness(Severity.WARNING, Severity.WARNING)
-"""For objects that a server wrote, perhaps one of a newer release."""
+"""For objects that a server wrote, perhaps of a newer release."""
 
 
 def check(
@@ -58,8 +58,8 @@ def check(
 ) -> None:
     """Report everything in the value that contradicts the table.
 
-    Errors and warnings are counted separately, so warnings never displace an error. Beyond the
-    limit of each, one finding says how many are not listed.
+    Errors and warnings have separate limits, so that warnings never displace an error. Beyond a
+    limit, one finding has the number of the others.
     """
     walk = _Walk(place, strictness, findings)
     _value(walk, value, kind, place.path)
@@ -75,7 +75,7 @@ def check(
 
 @lru_cache(maxsize=4096)
 def is_moment(text: str) -> bool:
-    """Whether a text is a moment of RFC 3339, on a day of the calendar, as clients need it."""
+    """Whether a text is an RFC 3339 time with a valid date."""
     if _MOMENT.fullmatch(text) is None:
         return False
     try:
@@ -88,7 +88,7 @@ def is_moment(text: str) -> bool:
 def as_kept(value: Any, kind: Kind) -> Any:
     """A copy of a checked value as a server stores it.
 
-    It lacks fields that the table does not know; its quantities are texts in canonical form.
+    It lacks unknown fields, and quantities are in canonical form.
     """
     match kind:
         case ObjectType():
@@ -112,9 +112,9 @@ def as_kept(value: Any, kind: Kind) -> Any:
 
 
 class _Walk(Mutable):
-    """One walk over an object. ``needs``: report missing fields.
+    """The state of one check; ``needs``: report missing fields.
 
-    ``counts`` has the number of findings by severity, beyond the limit too.
+    ``counts`` has the number of findings by severity, including those beyond the limit.
     """
 
     place: Place
@@ -146,9 +146,11 @@ def _object(walk: _Walk, value: Any, kind: ObjectType, path: str) -> None:
         walk.wrong_type(value, "an object", path)
         return
     if kind.is_of_servers:
+        # People shorten objects that servers write, such as a status.
         walk = replace(walk, needs=False)
     plain_types, fields = kind.plain_types, kind.fields
     for name, member in value.items():
+        # Most fields are free texts or booleans, and need no call.
         if plain_types.get(name) is type(member):
             continue
         known = fields.get(name)
@@ -203,7 +205,7 @@ def _text(walk: _Walk, value: Any, kind: TextKind, path: str) -> None:
     if not isinstance(value, str):
         walk.wrong_type(value, "a text", path)
     elif not kind.is_free and not kind.accepts(value):
-        # A newer release may allow a value that this one does not know.
+        # A newer release may allow a value that this table lacks.
         severity = walk.strictness.value if kind.finding is DocumentOneOf else Severity.ERROR
         if not walk.lists(severity):
             return

@@ -1,7 +1,7 @@
 """The parts of the table: kinds of values, fields, and types of objects.
 
 A *kind* defines the values of a field; a *field* adds whether it is required, its first release,
-and its use in numalet.
+and its use.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class FieldUse(Enum):
 
 
 class TextKind(Value):
-    """A text: one of ``allowed``, or a full match of ``pattern`` with ``most`` characters at most.
+    """A text: one of ``allowed``, or a full match of ``pattern`` with at most ``most`` characters.
 
-    The pattern is a regular expression for both Python and ECMAScript; it does not apply to an
-    empty text. ``finding`` reports any other value.
+    The pattern is valid in Python and ECMAScript and does not apply to an empty text. ``finding``
+    reports any other value.
     """
 
     allowed: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class TextKind(Value):
         return not self.allowed and not self.pattern
 
     def accepts(self, text: str) -> bool:
-        """Whether the text is a value; an empty text means no value, as in Kubernetes."""
+        """Whether the text is a value; an empty text means absent, as in Kubernetes."""
         if not text or text in self.allowed:
             return True
         if self.allowed or (self.most is not None and len(text) > self.most):
@@ -61,7 +61,7 @@ class TextKind(Value):
 
 
 class Whole(Value):
-    """A whole number within bounds; ``finding`` reports one beyond them."""
+    """A whole number within bounds; ``finding`` reports others."""
 
     least: int
     most: int
@@ -69,14 +69,12 @@ class Whole(Value):
 
 
 class PlainKind(Enum):
-    """Kinds without parameters."""
-
     FLAG = "true or false"
     INT_OR_TEXT = "a whole number or a text"
     QUANTITY = "a quantity such as 500m or 4Gi"
     MOMENT = "a moment such as 2026-01-31T12:00:00Z"
     OBJECT = "an object"
-    """An object with any members."""
+    """With any members."""
 
 
 class ListOf(Value):
@@ -84,16 +82,16 @@ class ListOf(Value):
 
 
 class MapOf(Value):
-    """An object with any names of members, whose values are of one kind."""
+    """An object with any member names and values of one kind."""
 
     value: Kind
 
 
 class Use(Value):
-    """The use of a field: its effect, and the words about it.
+    """The effect of a field, and the words about it.
 
-    ``rule``: the rule of ``core.config.behaviour`` without which the agent ignores the field, if
-    any. ``finding`` reports a field that is refused.
+    ``rule``: the rule of ``core.config.behaviour`` that enables the field, if any. ``finding``
+    reports a field that is refused.
     """
 
     use: FieldUse | None = None
@@ -118,7 +116,7 @@ class Field(Use, kw_only=True):
 class ObjectType(Value, eq=False, dict=True):
     """A type of objects under its name in Kubernetes; ``words`` describe such an object.
 
-    ``is_of_servers``: servers write such objects, and people shorten them, so a required field may
+    ``is_of_servers``: servers write such objects, and people shorten them, so required fields may
     be absent.
     """
 
@@ -143,7 +141,7 @@ class ObjectType(Value, eq=False, dict=True):
 
     @cached_property
     def needed(self) -> tuple[tuple[str, type[documents.PartMissing]], ...]:
-        """Names of the required fields, with the findings that report their absence."""
+        """Required fields, with the findings that report their absence."""
         return tuple((name, each.missing) for name, each in self.fields.items() if each.is_needed)
 
     def names(self, *uses: FieldUse) -> frozenset[str]:
@@ -155,7 +153,7 @@ Kind: TypeAlias = TextKind | Whole | PlainKind | ListOf | MapOf | ObjectType
 
 
 def reached(root: ObjectType) -> tuple[tuple[ObjectType, frozenset[FieldUse]], ...]:
-    """All types of the root, itself first, each with the uses of the fields that lead to it.
+    """All types below the root and itself, each with the uses of the fields that lead to it.
 
     A field without a use inherits the use of the field that led to its type.
     """

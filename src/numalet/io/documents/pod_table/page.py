@@ -1,6 +1,6 @@
-"""The tables of ``docs/reference/pod-manifests.md``.
+"""Writes the tables of ``docs/reference/pod-manifests.md``.
 
-``python -m numalet.io.documents.pod_table.page FILE`` writes each table between its marks.
+``python -m numalet.io.documents.pod_table.page FILE`` replaces each table between its marks.
 """
 
 from __future__ import annotations

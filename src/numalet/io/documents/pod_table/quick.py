@@ -1,7 +1,8 @@
-"""A quick check for lists of thousands of objects, which are mostly valid.
+"""A quick check for thousands of objects, which are mostly valid.
 
-msgspec converts a value to types made from the table, in one step of C. That is a little stricter
-than ``checking`` (a moment on a 31st, for example), so after a failure ``checking`` decides.
+msgspec converts a value to types made from the table, all in C. This is slightly stricter than
+``checking`` (it refuses the 31st of any month, for example), so ``checking`` decides after a
+failure.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _PLAIN: Final[dict[PlainKind, Any]] = {
 
 
 def fits(value: object, kind: ObjectType) -> bool:
-    """True if the value is valid; False leaves the decision to ``checking``."""
+    """True if the value is valid; after False, ``checking`` decides."""
     try:
         msgspec.convert(value, _type(kind))
     except (msgspec.ValidationError, UnicodeEncodeError, RecursionError):

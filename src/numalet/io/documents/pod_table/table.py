@@ -1,4 +1,4 @@
-"""The types of pods, workloads and claims: their fields, with their values and uses."""
+"""The types of pods, workloads and claims: their fields, with values and uses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WORKLOADS: Final = (
     *("ReplicaSet", "ReplicationController", "StatefulSet"),
 )
 _LIKE: Final = {"EphemeralContainer": "Container"}
-"""Types whose fields have the values and uses of the same fields of another type."""
+"""Types whose fields have the values and uses of another type."""
 
 RELEASES: Final = msgspec.json.decode(
     pkgutil.get_data(__package__, "fields.json") or b"",
@@ -39,7 +39,7 @@ RELEASES: Final = msgspec.json.decode(
 
 
 class _Group(Mutable):
-    """The types of one group while they are made; ``written``: texts and releases by field."""
+    """The types of one group during construction; ``written``: texts and releases by field."""
 
     written: Mapping[str, Mapping[str, tuple[str, str]]]
     others: Mapping[str, kinds.ObjectType]
@@ -63,6 +63,7 @@ class _Group(Mutable):
         use = USES.get(path, _NO_USE)
         return kinds.Field(
             kind=self._kind(text.rstrip("!"), path),
+            # "!" marks a required field in fields.json.
             is_needed=(text.endswith("!") and path not in OPTIONAL) or path in NEEDED,
             missing=NEEDED.get(path, DocumentFieldMissing),
             since=since,
@@ -83,8 +84,8 @@ class _Group(Mutable):
 def types_of(group: str, others: Mapping[str, kinds.ObjectType]) -> Mapping[str, kinds.ObjectType]:
     """All types of a group by name, with the fields of all releases.
 
-    The groups are ``pods``, for the workloads too, and the versions of the claims. ``others`` has
-    the types of another group to which this one refers.
+    Groups are ``pods`` (with workloads) and the versions of the claims. ``others`` are types of
+    another group that this one refers to.
     """
     _, *later = RELEASES
     written: dict[str, dict[str, tuple[str, str]]] = {}

@@ -1,4 +1,4 @@
-"""The use of the fields of a pod: what the agent does with each, in the words of the documentation.
+"""The effect of each field of a pod in the agent, in the words of the documentation.
 
 A field without a row has the use of the field that contains it.
 """
@@ -263,4 +263,4 @@ WORDS: Final[Mapping[str, str]] = {
     "Toleration": "Stored and shown; this node has no taints.",
     "PodStatus": "The decision about the pod, and its state since then.",
 }
-"""By type: what such an object is for the agent."""
+"""The purpose of each type of object for the agent."""

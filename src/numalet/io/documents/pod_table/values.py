@@ -1,7 +1,4 @@
-"""The values of fields whose type in the OpenAPI documents is wider: enums, formats and bounds.
-
-Kubernetes leaves enums out of these documents; its API server checks them itself.
-"""
+"""Enums, formats and bounds of fields, which the OpenAPI documents leave out."""
 
 from __future__ import annotations
 
@@ -134,7 +131,7 @@ VALUES: Final[Mapping[str, TextKind | Whole]] = {
     "Volume.name": DNS_LABEL,
     "WeightedPodAffinityTerm.weight": Whole(1, 100),
 }
-"""By type and field: the kind of its values, or of the items of its list."""
+"""By type and field: the kind of its values, or of its list items."""
 
 NEEDED: Final[Mapping[str, type[PartMissing]]] = {
     "Container.name": pods.PodsNameMissing,
@@ -149,14 +146,14 @@ NEEDED: Final[Mapping[str, type[PartMissing]]] = {
         DocumentFieldMissing,
     ),
 }
-"""Required fields with a finding of their own, or that the documents of some release lack."""
+"""Required fields with a specific finding, or that documents of some release lack."""
 
 OPTIONAL: Final = frozenset(
     {
         # The reader of claims reports a request without a class.
         *("DeviceSubRequest.deviceClassName", "ExactDeviceRequest.deviceClassName"),
-        # Slices by hand may leave these out: a pool of one slice, its first generation.
+        # Handwritten slices may omit these: a pool of one slice in its first generation.
         *("ResourcePool.generation", "ResourcePool.resourceSliceCount"),
     }
 )
-"""Required fields of the documents that numalet does not ask for."""
+"""Fields that are required in the documents but optional here."""
