@@ -1,7 +1,7 @@
 """The smallest sets of running pods to evict so that a pod fits, by node and over all nodes.
 
-Each set of pods is removed from a node, and the engine decides on the node again. The answer
-contains the decision that proves it.
+The engine decides on a node without each set again, so the answer contains the decision that proves
+it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from numalet.insight.fleet.smallest_set import SetSearch, SharedSearch
 from numalet.insight.fleet.victims import Candidate, SetCost, VictimRules, WhyKept
 
 MOST_SETS: Final = 50_000
-"""Default limit of tried sets; 10 to 30 seconds of one processor."""
+"""Default limit of tried sets: 10 to 30 seconds of one processor."""
 
 
 class Proof(Enum):
-    """How far a set is proved to be the smallest."""
+    """Whether a set is proved to be the smallest one."""
 
     SMALLEST = "smallest"
     """No smaller set of evictable pods makes room on this node."""
@@ -36,11 +36,9 @@ class Proof(Enum):
 
 
 class Outcome(Enum):
-    """The result for one node."""
-
     MAKES_ROOM = "makes-room"
     LARGER = "larger"
-    """A set of this node would be larger than the smallest of the cluster."""
+    """A set of this node would be larger than the smallest set of the cluster."""
     NO_SET = "no-set"
     """No set of evictable pods makes room."""
     UNDECIDED = "undecided"
@@ -51,8 +49,8 @@ class NodeAnswer(Value, kw_only=True):
     """One node: the pods to evict, and the decision on the pod without them.
 
     ``leaving`` are uids of pods that are being deleted; they are treated as deleted. ``rejection``
-    is why the pod is rejected with only these deleted; None if it is admitted. ``never`` is why the
-    node rejects it even without any pod, empty if it does not.
+    is why the pod is rejected with only these deleted, if so. ``never`` is why the node rejects it
+    even without any pod.
     """
 
     name: str
@@ -69,10 +67,7 @@ class NodeAnswer(Value, kw_only=True):
 
 
 class FreeAnswer(Value):
-    """Every eligible node, the cheapest first: those that make room before those that do not.
-
-    ``sets_tried`` is the number of tried sets over all nodes.
-    """
+    """Every eligible node: first those that make room, the cheapest first."""
 
     pod: ClusterPod
     nodes: tuple[NodeAnswer, ...]
@@ -81,7 +76,7 @@ class FreeAnswer(Value):
 
     @property
     def best(self) -> NodeAnswer | None:
-        """The cheapest of the nodes with the fewest evictions; None without one."""
+        """The cheapest of the nodes with the fewest evictions, if any."""
         first = self.nodes[0] if self.nodes else None
         return first if first is not None and first.outcome is Outcome.MAKES_ROOM else None
 
@@ -93,12 +88,12 @@ class FreeAnswer(Value):
 
     @property
     def is_proved(self) -> bool:
-        """Whether no smaller set of any node makes room; or no set at all, if ``best`` is None."""
+        """True if no smaller set of any node makes room; without ``best``, if no set does."""
         return all(each.proof is Proof.SMALLEST for each in self.nodes)
 
 
 class FreeQuestion(Value, kw_only=True):
-    """The question besides the pod.
+    """The question.
 
     ``every_node``: find the smallest set of each node, also if it is larger than that of the best
     node. ``only``: names of the nodes to search; empty for all.
@@ -118,9 +113,7 @@ def free(
 ) -> FreeAnswer:
     """Find the smallest sets of running pods to evict so that this pod fits.
 
-    Nodes that the scheduler would not choose even if they were empty are left out. Each size is
-    tried on all nodes before the next one, so that the search ends after all single pods if one
-    suffices.
+    Nodes that the scheduler would not choose even if they were empty are left out.
     """
     shared = SharedSearch(question.most_sets)
     budgets_of = victims.budgets_by_pod(cluster)
@@ -136,6 +129,8 @@ def free(
         _NodeSearch(cluster, each, new.pod, question, budgets_of, shared, judge) for each in chosen
     ]
     size, is_answered, active = 0, False, list(searches)
+    # Each size is tried on all nodes before the next one, so the search ends after all single pods
+    # if one suffices.
     while active and not (is_answered and not question.every_node):
         for each in active:
             is_answered = each.try_size(size) or is_answered
@@ -171,13 +166,12 @@ _ORDER: Final = (Outcome.MAKES_ROOM, Outcome.LARGER, Outcome.UNDECIDED, Outcome.
 
 
 def _rank(answer: NodeAnswer) -> tuple[object, ...]:
+    # Without the names of the pods in the cost, so that equal costs are ordered by node name.
     cost = () if answer.cost is None else (answer.cost[:-1],)
     return (_ORDER.index(answer.outcome), len(answer.going), *cost, answer.name)
 
 
 class _NodeSearch:
-    """The state of the search on one node."""
-
     def __init__(
         self,
         cluster: Cluster,
@@ -208,7 +202,6 @@ class _NodeSearch:
         return self._going is not None
 
     def is_done(self, size: int) -> bool:
-        """Return whether sets of this size need not be tried any more."""
         is_over = self._search.is_bounded or size > self._search.largest_size
         return self._going is not None or is_over
 
@@ -216,6 +209,7 @@ class _NodeSearch:
         """Return the answer for this node; ``is_answered``: a set is known on some node."""
         search, going = self._search, self._going
         if going is None and search.is_bounded:
+            # Better some minimal set, marked as not proved, than no answer.
             going = search.any_set()
         proof = Proof.NOT_PROVED if search.is_bounded else Proof.SMALLEST
         common = NodeAnswer(

@@ -1,8 +1,6 @@
 """Evictions for several copies of a pod, one copy after the other.
 
-Copies that fit are placed first. Each further copy is tried in the cluster after the evictions and
-the placement of the copy before it; so each set is the smallest for its copy, not for all copies
-together.
+Each set is the smallest for its copy, not for all copies together.
 """
 
 from __future__ import annotations
@@ -14,7 +12,6 @@ from numalet.insight.fleet.assessing import copy_of
 from numalet.insight.fleet.free import FreeAnswer, FreeQuestion, NodeAnswer
 
 MOST_COPIES = 20
-"""Limit of copies for which evictions are searched."""
 
 
 class CopyAnswer(Value):
@@ -26,10 +23,10 @@ class CopyAnswer(Value):
 
 
 class CopiesAnswer(Value):
-    """The numbers of requested and fitting copies, and the evictions for the next ones.
+    """How many copies fit, and the evictions for the next ones.
 
-    If all fit, the answer is about the first one. Else it ends with a copy that no evictions help,
-    if there is one.
+    If all fit, the answer is about the first one. Otherwise it ends with a copy that no evictions
+    help, if there is one.
     """
 
     asked: int
@@ -38,7 +35,7 @@ class CopiesAnswer(Value):
 
     @property
     def is_enough(self) -> bool:
-        """Whether all copies fit after the evictions."""
+        """True if all copies fit after the evictions."""
         last = self.copies[-1]
         return last.answer.best is not None and (
             self.fit == self.asked or last.number == self.asked
@@ -74,6 +71,7 @@ def _after(cluster: Cluster, best: NodeAnswer, pod: ClusterPod, number: int) -> 
     return replace(
         cluster.with_nodes([replace(on, node=node)]),
         pods={uid: each for uid, each in cluster.pods.items() if uid not in gone},
+        # Later copies must not exceed the disruption budgets that these evictions used up.
         budgets=tuple(
             replace(each, allowed=each.allowed - len(each.pod_uids.intersection(gone)))
             for each in cluster.budgets

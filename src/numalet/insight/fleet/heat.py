@@ -1,8 +1,4 @@
-"""The drawn values of a fleet: each node with its free amount of one resource by NUMA node.
-
-    cell     one node, or with ``count`` above 1 several that are drawn alike
-    share    one NUMA node of it: free and allocatable amounts
-    trap     the trap of the node, if it is one
+"""The drawn values of a fleet: the free amount of one resource by node and NUMA node.
 
 The free amounts are those that the managers of the node could allocate. CPUs are in thousandths,
 memory is in bytes, devices are counted. A device that is attached to several NUMA nodes is included
@@ -25,8 +21,6 @@ _MILLI: Final = 1000
 
 
 class FreeShare(Value):
-    """The amounts of a resource on one NUMA node."""
-
     node_id: int
     free: int
     total: int
@@ -36,7 +30,7 @@ Shares: TypeAlias = tuple[FreeShare, ...]
 
 
 class FleetCell(Value, kw_only=True):
-    """One node; ``name`` is that of the first of ``count`` nodes that are alike.
+    """One node; ``name`` is the first of ``count`` nodes that are drawn alike.
 
     ``shares`` are by ascending NUMA node, and empty if the resource is not managed by NUMA node.
     ``in_all`` includes every unit once, independent of its number of NUMA nodes.
@@ -50,7 +44,7 @@ class FleetCell(Value, kw_only=True):
     elsewhere: FreeShare
     trap: Trap | None
     is_open: bool
-    """Whether the scheduler may send pods there: it is ready and not cordoned."""
+    """Ready and not cordoned, so that the scheduler may send pods there."""
     count: int = 1
 
     @property
@@ -68,7 +62,7 @@ class FleetCell(Value, kw_only=True):
 class MappedPool(Value, kw_only=True):
     """The nodes of one pool by name, and its figures; ``nodes`` counts decided ones.
 
-    The ``closed`` ones among them get no new pods, and their free amounts are left out.
+    The ``closed`` ones among them get no new pods, so their free amounts are left out.
     """
 
     name: str
@@ -112,17 +106,14 @@ class FleetMap(Value, kw_only=True):
 
 
 class FleetMapper:
-    """Maps one cluster after another; reads each node object once.
-
-    For one thread.
-    """
+    """Maps one cluster after another; reads each node object once. For one thread."""
 
     def __init__(self) -> None:
         self._reader = FactReader()
         self._facts: dict[str, StateFacts] = {}
 
     def map(self, cluster: Cluster, traps: Traps, resource: str | None = None) -> FleetMap:
-        """Return the map of a resource, by default of the first that can be drawn."""
+        """Return the map of a resource, by default the first that can be drawn."""
         facts = self._read(cluster.nodes)
         names = _resources(facts.values())
         chosen = resource if resource in names else names[0]
@@ -159,7 +150,7 @@ class FleetMapper:
 
 
 def _resources(every: Iterable[StateFacts]) -> tuple[str, ...]:
-    """Return devices, then memory types, then CPUs: the scarcest first."""
+    """Return devices first: they are the scarcest."""
     devices: set[str] = set()
     types: set[str] = set()
     for facts in every:
@@ -234,11 +225,12 @@ def _of_devices(device: DeviceFacts, machine: MachineInfo) -> tuple[Shares, Free
     for at, mask in enumerate(device.devices.masks):
         if not healthy >> at & 1:
             continue
-        # Devices without a NUMA node have the id -1.
+        # The id -1 collects devices without a NUMA node.
         for node_id in numa_mask.ids(mask) or (-1,):
             total[node_id] = total.get(node_id, 0) + 1
             free[node_id] = free.get(node_id, 0) + (free_bits >> at & 1)
     elsewhere = FreeShare(-1, free.pop(-1, 0), total.pop(-1, 0))
+    # NUMA nodes without such a device are drawn too, unless they have only memory.
     ids = sorted({*total, *(each.node_id for each in machine.nodes if each.cores)})
     shares = tuple(FreeShare(each, free.get(each, 0), total.get(each, 0)) for each in ids)
     in_all = FreeShare(-1, free_bits.bit_count(), healthy.bit_count())

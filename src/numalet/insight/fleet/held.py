@@ -35,6 +35,6 @@ def held(placements: Mapping[str, Placement]) -> HeldWords:
 
 
 def _devices(ids: Sequence[str]) -> str:
-    """Return the ids, or positions in the form of a CPU list if the ids are unknown."""
+    """Return the ids, or the numbers of made-up ones in the form of a CPU list."""
     known = classes.positions(list(ids))
     return ",".join(sorted(ids)) if known is None else cpu_set.text(known)

@@ -43,7 +43,6 @@ class StateJudge:
         return self._last
 
     def asking(self, facts: StateFacts) -> Asking:
-        """Return the requests of the pod for nodes of this class."""
         return self._table.asking(facts.node_class)
 
     def rejection(self, node: Node) -> Rejection | None:
@@ -54,6 +53,8 @@ class StateJudge:
 
     def admits(self, node: Node) -> bool:
         """Return whether the node admits the pod without evictions."""
+        # Verdicts are shared by states that are alike to a new, ordinary pod. A critical pod may
+        # evict others, and a known pod has its own allocation.
         if self._pod.is_critical or not self._is_new(node):
             _, decision = node.admit(self._pod)
             return decision.admitted and not decision.evicted

@@ -1,11 +1,7 @@
 """Keep pods away from trap nodes, and undo it: a plan, and patches.
 
-The plan contains only node names. Each patch is built from the current Node object with its
-resourceVersion, so that the API server refuses it after a change by others. An annotation of the
-Node records the change: only that is undone, so that a node cordoned by an administrator stays
-cordoned.
-
-A node on which some shape still fits is left alone, because that shape would be kept away too.
+An annotation of the Node records the change, and only that is undone: a node cordoned by an
+administrator stays cordoned.
 """
 
 from __future__ import annotations
@@ -30,7 +26,7 @@ class KeepAway(Enum):
 class KeepAwayPlan(Value):
     """``nodes`` will change; ``over_the_cap`` and ``still_used`` will not.
 
-    Pods of some shape still fit on those of ``still_used``.
+    Pods of some shape still fit on those of ``still_used`` and would be kept away too.
     """
 
     how: KeepAway
@@ -51,20 +47,21 @@ def plan(traps: Sequence[Trap], how: KeepAway, most: int) -> KeepAwayPlan:
 
 
 def patch(node: Mapping[str, Any], how: KeepAway) -> dict[str, Any] | None:
-    """Return a JSON merge patch of this Node; None if it already keeps pods away."""
+    """Return a JSON merge patch of this Node, unless it already keeps pods away."""
     spec = node.get("spec") or {}
     taints = list(spec.get("taints") or ())
     if spec.get("unschedulable") or any(each.get("key") == TAINT_KEY for each in taints):
         return None
     if how is KeepAway.CORDON:
         return _patch(node, how.value, {"unschedulable": True})
+    # A merge patch replaces lists as a whole, so it contains the other taints.
     return _patch(
         node, how.value, {"taints": [*taints, {"key": TAINT_KEY, "effect": "NoSchedule"}]}
     )
 
 
 def undoing(node: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a JSON merge patch that undoes this program's change; None without a change."""
+    """Return a JSON merge patch that undoes this program's change, if there is one."""
     annotations = (node.get("metadata") or {}).get("annotations") or {}
     if ANNOTATION not in annotations:
         return None
@@ -79,6 +76,7 @@ def _patch(
     node: Mapping[str, Any], annotation: str | None, spec: Mapping[str, Any]
 ) -> dict[str, Any]:
     metadata: dict[str, Any] = {"annotations": {ANNOTATION: annotation}}
+    # With the resourceVersion, the API server refuses the patch after a change by others.
     version = (node.get("metadata") or {}).get("resourceVersion")
     if version:
         metadata["resourceVersion"] = version

@@ -1,8 +1,7 @@
 """Where evicted pods could run instead, in an order in which each step is admitted.
 
 A step is one eviction or one admission, and every admission was decided after all steps before it.
-A pod that fits nowhere before the new one is tried once more after it: then its former node may
-have room on another NUMA node. The plan is not performed.
+The plan is not performed.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from numalet.insight.fleet.free import FreeAnswer, NodeAnswer, Outcome, without
 from numalet.insight.fleet.victims import Candidate, cost
 
 MOST_ADMISSIONS: Final = 2_000
-"""Limit of admissions for one plan; then the best plan so far is the answer."""
+"""Admissions for one plan; at this limit, the best plan so far is the answer."""
 MOST_NODES: Final = 20
-"""Limit of planned nodes with sets of the smallest size."""
+"""Planned nodes with sets of the smallest size."""
 
 
 class EvictionStep(Value):
@@ -43,7 +42,7 @@ Step: TypeAlias = EvictionStep | AdmissionStep
 
 
 class MovePlan(Value):
-    """Steps in their order; ``homeless`` are pods that no node admits, before or after.
+    """Steps in their order; ``homeless`` are pods that no node admits.
 
     ``is_bounded``: with more admissions, fewer pods might be homeless.
     """
@@ -57,7 +56,7 @@ class MovePlan(Value):
 def plan(
     cluster: Cluster, answer: FreeAnswer, most_admissions: int = MOST_ADMISSIONS
 ) -> MovePlan | None:
-    """Return the plan that leaves the fewest pods homeless; None if no node makes room.
+    """Return the plan that leaves the fewest pods homeless, if a node makes room.
 
     The candidates are the nodes with a smallest set; the cheapest whose pods all find a place wins.
     """
@@ -105,6 +104,8 @@ class _Planning:
         node, decision = self._emptied.admit(self._pod.pod)
         steps.append(AdmissionStep(self._pod, self._home, decision))
         nodes = dict(self._states(moved))
+        # A pod that fits nowhere before the new one is tried again after it: its former node may
+        # have room on another NUMA node.
         nodes[self._home] = node
         homeless = []
         for each in stayed:
@@ -132,6 +133,8 @@ class _Planning:
         for step, after in self._admissions(each, nodes):
             if self._place(at + 1, (*moved, step), stayed, {**nodes, step.node_name: after}):
                 return True
+        # Try the rest without this pod: it costs one homeless pod, and may keep others from being
+        # one.
         return self._place(at + 1, moved, (*stayed, each), nodes)
 
     def _admissions(
@@ -150,6 +153,7 @@ class _Planning:
                 continue
             state = nodes.get(name, on.node)
             free = scheduler_sums.free(state)
+            # Sums are cheap, and most nodes fail them; the engine decides on the others.
             if scheduler_sums.has_room(free, asked) and _may_run_on(new, on):
                 devices = sum(amount for key, amount in free.items() if "/" in key)
                 roomy.append((devices, free["cpu"], name, state))

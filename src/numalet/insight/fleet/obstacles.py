@@ -1,10 +1,8 @@
 """Obstacles: why a node's kubelet refuses a pod, in terms of free resources.
 
 The kubelet reports ``TopologyAffinityError`` for every pod that it cannot align. Operators need the
-free amounts: "4 of nvidia.com/gpu free, 2 on each NUMA node". An obstacle states the free amount of
-the first resource that is too small on every set of NUMA nodes the policy accepts: devices before
-memory before CPUs, the scarcest first. The engine has already refused the pod; each obstacle is a
-fact about the node.
+amounts: "4 of nvidia.com/gpu free, 2 on each NUMA node". An obstacle names the first resource that
+is too small on every set of NUMA nodes the policy accepts: devices, then memory, then CPUs.
 """
 
 from __future__ import annotations
@@ -129,6 +127,7 @@ def _spread(by_numa_node: Sequence[int]) -> str:
 def of(facts: StateFacts, pod: Pod, rejection: Rejection) -> Obstacle:
     """Return the obstacle of a pod that the kubelet of the node refuses."""
     rules = facts.node.rules
+    # A crash has nothing to do with free amounts.
     if not isinstance(rejection, KubeletWouldCrash):
         candidate = next(_too_little(facts, pod, rules), None)
         if candidate is not None:
@@ -149,6 +148,7 @@ def _too_little(facts: StateFacts, pod: Pod, rules: NodeRules) -> Iterator[Obsta
     policy = rules.topology.policy
     for name, asked in aligned.devices(facts, pod).items():
         yield from _of_devices(facts.devices[name], name, asked, rules)
+    # Under best-effort and none, memory and CPUs may come from any NUMA nodes.
     is_aligned = policy in (TopologyPolicy.SINGLE_NUMA_NODE, TopologyPolicy.RESTRICTED)
     if not is_aligned:
         return
@@ -167,7 +167,7 @@ def _too_little(facts: StateFacts, pod: Pod, rules: NodeRules) -> Iterator[Obsta
 
 
 def _width(every: Sequence[int], asked: int, policy: TopologyPolicy) -> int:
-    """Return how many NUMA nodes the policy accepts: the minimum on an empty machine."""
+    """Return how many NUMA nodes the policy accepts: the fewest of an empty machine."""
     if policy is TopologyPolicy.SINGLE_NUMA_NODE:
         return 1
     fitting = (n for n in range(1, len(every) + 1) if _most(every, n) >= asked)
@@ -199,6 +199,7 @@ def _of_devices(
         TopologyPolicy.RESTRICTED,
     )
     if in_all < asked or (is_aligned and _most(free, width) < asked):
+        # NUMA nodes without such devices would only add zeros to the sentence.
         shown = tuple(count for count, there in zip(free, every, strict=True) if there)
         yield DevicesApart(resource, in_all, shown)
 
@@ -215,6 +216,8 @@ def _of_memory(
     alone = [
         node.tables[resource].free
         for node in tables.values()
+        # Memory of one NUMA node comes from nodes outside groups; a group is made of unused nodes
+        # only.
         if (node.group.bit_count() < 2 if width == 1 else not node.assignments)
     ]
     if _most(alone, width) >= asked:

@@ -1,13 +1,9 @@
-"""Missing amounts on each NUMA node for a pod that needs a single one.
-
-The module also finds the amounts that running pods hold there.
+"""Missing amounts on each NUMA node for a pod that needs a single one, for a bound on evictions.
 
 Under single-numa-node a pod is refused unless one NUMA node has enough of all that is aligned as
 one; in scope container this holds for each resource, possibly on different nodes. The free amount
 there grows by the amounts of evicted pods, and by no more. Memory groups can only exclude more
 pods.
-
-There is no result if sizes wrap around, or for pods with pod-level resources.
 """
 
 from __future__ import annotations
@@ -49,6 +45,8 @@ def needs(facts: StateFacts, pod: Pod, candidates: Sequence[str]) -> Iterator[Ne
         for name, amount in asked.items()
         for node in rules.machine.node_ids
     }
+    # In scope pod one NUMA node has to meet all needs; in scope container each one may be met
+    # elsewhere.
     together = [tuple(asked)] if aligned.is_whole(rules) else [(name,) for name in asked]
     for names in together:
         yield [[lacks[name, node] for name in names] for node in rules.machine.node_ids]
@@ -56,16 +54,15 @@ def needs(facts: StateFacts, pod: Pod, candidates: Sequence[str]) -> Iterator[Ne
 
 def _is_plain(facts: StateFacts, pod: Pod) -> bool:
     snapshot, rules = facts.snapshot, facts.node.rules
+    # The bound would be wrong if sizes wrapped around, or with pod-level resources.
     placed_whole = snapshot.cpu.pods or snapshot.memory.pods or pod.pod_level is not None
     return not (rules.managers_are_stand_ins or placed_whole) and facts.sizes_are_sane
 
 
 def _memory(facts: StateFacts, pod: Pod) -> Mapping[str, int]:
-    """Return requested memory, unless several containers of a pod in scope pod request it.
-
-    If no NUMA nodes have enough for all of them, the Memory Manager gives no hint, and then finds
-    room for each by itself.
-    """
+    """Return requested memory, unless several containers of a pod in scope pod request it."""
+    # If no NUMA node has enough for all of them, the Memory Manager gives no hint and then finds
+    # room for each one by itself.
     asked, behaviour = aligned.memory(facts, pod), facts.node.rules.behaviour
     askers = [each for each in pod.containers() if memory_demand.of_container(each, behaviour)]
     return {} if aligned.is_whole(facts.node.rules) and len(askers) > 1 else asked
@@ -86,7 +83,6 @@ def _free(facts: StateFacts, asked: dict[str, int]) -> _Amounts:
     for node_id, node in facts.memory.items():
         for name, table in node.tables.items():
             free[name, node_id] = table.free
-    # Devices in use without a record become free with the deletion of any pod.
     in_use = device_ledger.in_use_by(facts.snapshot.device.records)
     for name in facts.devices.keys() & asked.keys():
         healthy = facts.snapshot.device.inventory.healthy(name)

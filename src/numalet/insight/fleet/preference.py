@@ -1,7 +1,7 @@
 """Which of several nodes that admit a pod is best: three preferences with exact definitions.
 
 A preference turns the footprint of a pod into a *rank*; the smallest one is best. Ranks of
-different pods are not comparable. Ties go to the first name, so that results repeat.
+different pods are not comparable. Ties are resolved by the first name, so that results repeat.
 """
 
 from __future__ import annotations
@@ -13,21 +13,18 @@ from typing import Final, TypeAlias
 from numalet.insight.fleet.footprint import Footprint
 
 Rank: TypeAlias = tuple[int, ...]
-"""Smaller is better."""
 
 BEST_SCORE: Final = 10
 """Points of the best node in a scheduler's extender; the others have 9 to 1."""
 
 
 class Preference(Enum):
-    """The criterion that makes one admitting node better than another."""
-
     PACK = "pack"
     """Keep room whole for large pods.
 
-    A node on which no whole NUMA node is broken wins, else the one with the fewest broken. Ties go
-    to the fewest NUMA nodes joining a memory group, then to the least free amount of the scarcest
-    requested resource, first next to the pod, then on the node.
+    The node with the fewest broken whole NUMA nodes wins; then the one with the fewest NUMA nodes
+    joining a memory group; then the least free amount of the scarcest requested resource, first
+    next to the pod, then on the node.
     """
 
     SPREAD = "spread"
@@ -40,8 +37,8 @@ class Preference(Enum):
     CLOSEST = "closest"
     """Keep each pod together.
 
-    The node with the fewest NUMA nodes for the pod wins; ties go to the smallest distance between
-    them, then to the smallest distance of devices from CPUs, then to ``pack``.
+    The node with the fewest NUMA nodes for the pod wins; then the smallest distance between them,
+    then the smallest distance of devices from CPUs, then ``pack``.
     """
 
     def rank(self, of: Footprint) -> Rank:
@@ -55,16 +52,14 @@ class Preference(Enum):
 
 
 def best(ranks: Mapping[str, Rank]) -> str | None:
-    """Return the node with the smallest rank, the first by name; None without nodes."""
+    """Return the node with the smallest rank, the first by name, if there are nodes."""
     return min(ranks, key=lambda name: (ranks[name], name), default=None)
 
 
 def scores(ranks: Mapping[str, Rank]) -> dict[str, int]:
-    """Return points: 10 only for the best one, 9 to 1 for the others, fewer for larger ranks.
-
-    The best one has more than all others, even those of equal rank: a scheduler chooses at random
-    among equal points, and the extender could not predict the node.
-    """
+    """Return points: 10 only for the best one, 9 to 1 for the others, fewer for larger ranks."""
+    # Alone at the top even among equal ranks: a scheduler chooses at random among equal points, and
+    # the extender could not predict the node.
     first = best(ranks)
     at = {rank: number for number, rank in enumerate(sorted(set(ranks.values())))}
     last = max(1, len(at) - 1)

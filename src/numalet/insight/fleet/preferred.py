@@ -45,6 +45,7 @@ class PreferredNodes:
         if of is None:
             table = self._verdicts.table(pod.pod)
             of = self._by_shape[shape] = _OfShape(pod, table, Footprints(table))
+        # Only nodes changed since the last call for this shape are ranked again.
         self._rank(of, set(self._changes[of.known_changes :]))
         of.known_changes = len(self._changes)
         return self._nodes[of.in_order[0][1]] if of.in_order else None

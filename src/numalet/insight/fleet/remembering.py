@@ -36,8 +36,6 @@ def difference(before: Mapping[str, T], now: Mapping[str, T]) -> Difference[T]:
 
 
 class NodeDifferences:
-    """The difference between two clusters, cached for repeated calls."""
-
     def __init__(self) -> None:
         self._between: tuple[Nodes, Nodes] = (_NONE, _NONE)
         self._last: Difference[ClusterNode] = Difference({}, ())
@@ -59,7 +57,7 @@ class NodeMemo(Generic[T]):
     def of(
         self, nodes: Nodes, make: Callable[[Iterable[ClusterNode]], Mapping[str, T]]
     ) -> dict[str, T]:
-        """Return the values of these nodes by name; ``make`` is called only for changed ones.
+        """Return the values by node name; ``make`` is called only for changed nodes.
 
         Returns the same mapping until a node is replaced; mappings never change afterwards.
         """

@@ -1,12 +1,11 @@
 """Replay a day of pods: the cost of NUMA-unaware scheduling.
 
-Pods arrive, are sent to the node with the best score, and the engine decides there. After a
-rejection the controller creates another pod, after 10 seconds, then doubling up to 10 minutes, as a
-Job does. A pod for which the sums of no node suffice waits until a pod ends.
+Pods are sent to the node with the best score, and the engine decides there. After a rejection the
+controller creates another pod after 10 seconds, then doubling up to 10 minutes, as a Job does. A
+pod for which the sums of no node suffice waits until a pod ends.
 
 The same day is replayed with a scheduler that uses ``numalet extender``: only nodes that admit the
-pod, and the best of these by a preference. A pod that no node admits waits. The difference between
-the two is the cost of NUMA-unaware scheduling.
+pod, and the best of these by a preference.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ from numalet.insight.fleet.scoring import ScoredNodes, Scoring
 
 SECONDS_PER_HOUR: Final = 3600
 SAMPLES: Final = 96
-"""Number of samples of the day in the answer: each quarter of an hour of 24 hours."""
+"""Samples of the day in the answer: each quarter of an hour of 24 hours."""
 
 
 class ReplayRules(Value, kw_only=True):
     """How pods are sent to nodes, and when a rejected pod is created again.
 
     ``scoring`` is for the scheduler without the extender, ``preference`` for the one with it.
-    ``most_attempts`` limits the rejections of a pod; None for no limit.
+    ``most_attempts`` limits the rejections of a pod, if set.
     """
 
     scoring: Scoring = Scoring()
@@ -50,11 +49,9 @@ class ReplayRules(Value, kw_only=True):
 
 
 class SentBy(Enum):
-    """The criterion of the scheduler."""
-
     SUMS = "sums"
     ENGINE = "engine"
-    """It sends a pod to the best of the nodes that admit it, as with ``numalet extender``."""
+    """To the best of the nodes that admit the pod, as with ``numalet extender``."""
 
 
 class Sample(Value):
@@ -165,8 +162,6 @@ _Event: TypeAlias = Arrival | _Job | _Ended
 
 
 class _Day:
-    """The state of one replay."""
-
     def __init__(
         self,
         nodes: Mapping[str, ClusterNode],
@@ -207,11 +202,7 @@ class _Day:
         self._last_change = (self._now, 0.0, 0.0)
 
     def run(self) -> ReplayedDay:
-        """Replay to the last pod that arrived or ended.
-
-        Pods that have not started by then never will: their waiting time is counted up to that
-        time, which is the same for every scheduler, instead of while they are rejected repeatedly.
-        """
+        """Replay to the last pod that arrived or ended."""
         while self._events:
             at, _, event = heapq.heappop(self._events)
             self._pass_time(at)
@@ -227,6 +218,8 @@ class _Day:
                         self._queue.append(event)
             self._give_up()
         self._never += len(self._queue)
+        # Pods that never start wait until the last change, the same time for every scheduler. Their
+        # repeated rejections afterwards would add time that depends on the backoff.
         end_seconds, waiting_seconds, idle_seconds = self._last_change
         return ReplayedDay(
             sent_by=self._sent_by,
@@ -243,7 +236,7 @@ class _Day:
         )
 
     def _changed(self) -> None:
-        """Pods arrived, started or ended: rejected pods may be admitted now."""
+        """Record that a pod arrived, started or ended: rejected pods may be admitted now."""
         self._rejected_since_change.clear()
         self._last_change = (self._now, self._waiting_seconds, self._idle_seconds)
 
@@ -291,6 +284,7 @@ class _Day:
         waiting = sorted(self._queue, key=lambda each: -(each.pod.pod.priority or 0))
         self._queue = []
         for each in waiting:
+            # A pod equal to one that was just refused cannot fit either.
             if each.shape in hopeless:
                 self._queue.append(each)
             elif not self._place(each, changed):
@@ -342,6 +336,7 @@ class _Day:
             self._never += 1
             return
         pause = min(
+            # Larger exponents would overflow a float.
             rules.first_retry_seconds * 2 ** min(job.rejections - 1, 62),
             rules.longest_retry_seconds,
         )

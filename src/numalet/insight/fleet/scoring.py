@@ -1,8 +1,7 @@
 """The scheduler's choice of a node: the best score by sums, among those with room.
 
-Nodes with equal sums share a bucket, so that a pod is scored once for each bucket. kube-scheduler
-chooses at random among equal scores; here ties go to the first name, so that results repeat. Its
-other scoring plugins (balance between resources, spreading, images) are left out.
+kube-scheduler chooses at random among equal scores; here the first name wins, so that results
+repeat. Its other scoring plugins (balance between resources, spreading, images) are left out.
 """
 
 from __future__ import annotations
@@ -49,6 +48,7 @@ class Scoring(Value):
         points = weights = 0
         for name, weight in self.weights.items():
             capacity = there.get(name, 0)
+            # The scheduler leaves out resources that the node does not have, with their weight.
             if capacity <= 0:
                 continue
             left = free.get(name, 0) - asked.get(name, 0)
@@ -88,6 +88,8 @@ class ScoredNodes:
             if not names:
                 del self._names[before], self._sums[before]
         there, free = scheduler_sums.allocatable(node.node), scheduler_sums.free(node.node)
+        # All that the scheduler's checks depend on, except labels and ports: one pod is scored once
+        # for each bucket.
         bucket = (
             tuple(there.items()),
             tuple(free.items()),
@@ -110,10 +112,11 @@ class ScoredNodes:
     ) -> Iterator[ClusterNode]:
         """Yield every node that the scheduler may choose, the best score first, then by name.
 
-        ``among``: only these nodes; None for all.
+        ``among``: only these nodes; all by default.
         """
         asked = pod_demand.amounts(pod.pod)
         constraints = pod.pod.constraints or UNCONSTRAINED
+        # Without selectors, affinity and ports, the check of one node holds for its bucket.
         is_same = not (
             constraints.selector or constraints.ports or constraints.affinity is not None
         )

@@ -1,7 +1,4 @@
-"""The shapes of the running and waiting pods of a cluster, and the number of their pods.
-
-Pods of DaemonSets are left out: they arrive with their node and always fit.
-"""
+"""The shapes of the running and waiting pods of a cluster, and the number of their pods."""
 
 from __future__ import annotations
 
@@ -33,15 +30,17 @@ class AskedShape(Value):
 
 @dataclass(eq=False)
 class _Group:
-    """The pods of one shape, by uid; the first one represents them."""
+    """The pods of one shape by uid."""
 
     pods: dict[str, ClusterPod] = field(default_factory=dict)
     waiting: int = 0
     shape: AskedShape | None = None
-    """None after a change."""
+    """Computed again after a change."""
 
     def asked(self) -> AskedShape:
         if self.shape is None:
+            # The smallest uid represents the shape, so that results do not depend on the order of
+            # changes.
             first = eligible.as_new(self.pods[min(self.pods)])
             self.shape = AskedShape(first, len(self.pods) - self.waiting, self.waiting)
         return self.shape
@@ -81,6 +80,7 @@ class ShapeCounts:
             del self._groups[key]
 
     def _enter(self, uid: str, pod: ClusterPod) -> None:
+        # Pods of DaemonSets are left out: they arrive with their node and always fit.
         if pod.is_over or pod.is_being_deleted or pod.pod.is_static or pod.comes_with_its_node:
             return
         key = shapes.key_of(pod)

@@ -1,8 +1,8 @@
 """A lower bound on the number of evictions, from the allocations of pods.
 
 A *lack* is a missing amount somewhere, and how much of it each pod would release. All lacks of a
-*place* have to be met there, and one place suffices for a *need*. This is only a bound: the engine
-decides whether a set suffices.
+*place* have to be met there, and one place suffices for a *need*. The engine decides whether a set
+suffices.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Lack(Value):
 
     @property
     def fewest(self) -> int | None:
-        """Return how many of the largest pods suffice; None if all together do not."""
+        """How many of the largest pods suffice, if all together do."""
         if self.short <= 0:
             return 0
         sums = accumulate(sorted(self.gives, reverse=True))
@@ -37,7 +37,7 @@ Need: TypeAlias = Sequence[Place]
 class SizeBound:
     """The effect of a number of further evictions on all needs.
 
-    ``fewest`` is the lower bound; None if no set suffices. ``short`` are the missing amounts before
+    ``fewest`` is the lower bound, unless no set suffices. ``short`` are the missing amounts before
     any eviction.
     """
 
@@ -51,6 +51,7 @@ class SizeBound:
             for place in need:
                 fewest = [each.fewest for each in place]
                 possible = [each for each in fewest if each is not None]
+                # A place that all pods together cannot meet is left out.
                 if len(possible) == len(fewest):
                     places.append(range(len(lacks), len(lacks) + len(place)))
                     sizes.append(max(possible, default=0))
@@ -62,6 +63,8 @@ class SizeBound:
                 self.fewest = max(self.fewest, min(sizes))
         self.short = tuple([each.short for each in lacks])
         self._gives = [tuple([each.gives[at] for each in lacks]) for at in range(count)]
+        # For each index the largest release of any pod from there on: an upper bound that one
+        # comparison checks.
         largest = [(0,) * len(lacks)]
         for gives in reversed(self._gives):
             largest.append(tuple(map(max, largest[-1], gives)))

@@ -2,20 +2,17 @@
 
 Sets are tried by size, so the first size with a working set is the smallest; of that size every set
 is tried that could cost less than the best one so far. Admission is not monotone in free resources
-(the end of a group of NUMA nodes changes which hints are preferred), so a set is left out only for
-one of these reasons, which do not depend on the managers:
+(the end of a memory group changes which hints are preferred), so sets are left out only for reasons
+that do not depend on the managers:
 
-- The sums: after the managers, the kubelet compares the sum of all requests with allocatable. A set
-  that leaves a resource short is refused, and so are all extensions of a partial set if the largest
-  remaining pods would not release the missing amount (``size_bound``).
+- Sums: the kubelet compares all requests with allocatable. A set that leaves a resource short is
+  refused, and so are its extensions if the largest remaining pods release too little
+  (``size_bound``).
 - Under single-numa-node the same holds for the amounts of one NUMA node (``one_numa_node``).
-- Evicting a pod without a ledger entry, a release of short resources, or a wanted port changes
-  nothing.
-- Of pods without ledger entries that release the same short amounts, the cheaper ones are first.
-- Two states that are alike to the pod have one verdict, and of two nodes whose pods have the same
+- Evicting a pod without an allocation, a short resource, or a wanted port changes nothing.
+- Of pods without allocations that release the same short amounts, the cheaper ones are first.
+- States that are alike to the pod have one verdict, and of nodes whose pods have the same
   allocations at the same places only one is searched.
-
-A limit on the number of sets bounds the search; the result says whether it was reached.
 """
 
 from __future__ import annotations
@@ -48,7 +45,6 @@ class SharedSearch:
 
     @property
     def is_spent(self) -> bool:
-        """Whether the budget is used up."""
         return self.sets_left <= 0
 
 
@@ -90,14 +86,15 @@ class SetSearch:
 
     @property
     def largest_size(self) -> int:
-        """The size of the largest set worth trying; negative without one."""
+        """The size of the largest set worth trying; negative without such a set."""
         return -1 if self._bound.fewest is None else len(self._useful)
 
     def cheapest_of_size(self, size: int) -> tuple[Candidate, ...] | None:
-        """Return the cheapest working set of this size; None without one."""
+        """Return the cheapest working set of this size, if any."""
         self._best.clear()
         if not self._bound.is_within(self._bound.short, size, 0):
             return None
+        # The empty set depends on nothing but the state, whose verdict is cached anyway.
         known = (self._alike(), size) if size else None
         if known in self.shared.hopeless:
             return None
@@ -107,7 +104,7 @@ class SetSearch:
         return self._best[-1][1] if self._best else None
 
     def any_set(self) -> tuple[Candidate, ...] | None:
-        """Return some minimal working set; None if evicting all pods does not help.
+        """Return some minimal working set, if evicting all pods helps.
 
         For a bounded search: it is quick, and proves nothing about smaller sets.
         """
@@ -117,6 +114,7 @@ class SetSearch:
                 chosen.append(each)
         if not self.works(chosen):
             return None
+        # The most expensive pods are restored first.
         for each in reversed(list(chosen)):
             fewer = [other for other in chosen if other is not each]
             if self.works(fewer):
@@ -163,6 +161,7 @@ class SetSearch:
             if not self._bound.is_within(short, more, at):
                 return
             each, before = useful[at], self._before[at]
+            # A set with this pod and without the cheaper equal one cannot be the cheapest.
             if before is not None and before not in chosen:
                 continue
             if self.shared.is_spent:
@@ -177,6 +176,7 @@ class SetSearch:
         self.shared.sets_left -= 1
         chosen = tuple(self._useful[one] for one in at)
         cost = victims.cost(chosen)
+        # Compare the cost first: it is cheaper than a decision.
         if self._best and self._best[-1][0] <= cost:
             return
         if self.judge.admits(node):
@@ -215,6 +215,7 @@ class SetSearch:
         last: dict[object, int] = {}
         before: list[int | None] = []
         for at, each in enumerate(self._useful):
+            # Allocations differ in their places, so their pods are never equal.
             if each.uid in holders:
                 before.append(None)
                 continue
@@ -236,16 +237,14 @@ class SetSearch:
 
 
 def _lacking(node: Node, asking: Asking) -> dict[str, int]:
-    """Return the missing amount by resource, CPU in thousandths; all must be released.
-
-    Resources with an unhealthy device in use are left out, because the device is part of the sum
-    only while it is in use.
-    """
+    """Return the missing amount by resource, CPU in thousandths; all must be released."""
     if not node.rules.behaviour.predicates_are_asked:
         return {}
     devices, left = node.snapshot.device, scheduler_sums.free(node)
     short = {scheduler_sums.PODS: 1 - left[scheduler_sums.PODS]}
     for name, amount in asking.amounts:
+        # An unhealthy device is part of the sum only while it is in use, so an eviction lowers both
+        # sides.
         is_ill = devices.in_use.get(name, frozenset()) - devices.inventory.healthy(name)
         if name in left and name != resources.EPHEMERAL_STORAGE and not is_ill:
             short[name] = amount - left[name]

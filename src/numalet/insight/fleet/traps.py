@@ -1,18 +1,12 @@
 """Trap nodes: nodes that are free by the scheduler's sums but admit none of these pods.
 
 The kubelet rejects a pod that is sent to a trap; its controller creates another one, which is sent
-to the same node, because its sums are still the best. Two checks decide on each node and shape: the
-scheduler's, and the engine for the kubelet.
-
-    promised    the scheduler would send the shape there
-    refused     the kubelet would reject it
+to the same node, because its sums are still the best.
 
 A resource of a node is *stranded* if the scheduler would send some shape that requests it there,
-and the kubelet refuses all shapes that request it: no shape can use the free amount. A node with a
-stranded resource is a trap. Small or unaligned pods keep a node from being a trap for their own
-resources: CPUs that a web server can use are not stranded, while the GPUs may be.
-
-The default shapes are those of the pods that run or wait in the cluster.
+and the kubelet refuses all shapes that request it. A node with a stranded resource is a trap. Small
+or unaligned pods keep a node from being a trap for their own resources: CPUs that a web server can
+use are not stranded, while the GPUs may be.
 """
 
 from __future__ import annotations
@@ -57,7 +51,7 @@ class Trap(Value, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The reason in words: the obstacles of the shapes without repetition."""
+        """The obstacles of the shapes in words, without repetition."""
         return "; ".join(dict.fromkeys(each.obstacle.text for each in self.refused))
 
 
@@ -86,7 +80,7 @@ class Traps(Value, kw_only=True):
 
     @property
     def stranded(self) -> dict[str, int]:
-        """Return the total by resource."""
+        """The total by resource."""
         return _sum(each.stranded for each in self.traps)
 
 
@@ -125,7 +119,6 @@ class TrapFinder:
         self._by_node: NodeMemo[_Stranded | None] = NodeMemo(self.assessor.differences)
 
     def shapes_of(self, cluster: Cluster) -> tuple[AskedShape, ...]:
-        """Return the shapes of the pods that run or wait, by descending number of pods."""
         return self._counts.of(cluster.pods)
 
     def find(self, cluster: Cluster, asked: Sequence[ClusterPod] | None = None) -> Traps:
@@ -135,6 +128,8 @@ class TrapFinder:
         else:
             known = tuple(AskedShape(eligible.as_new(each)) for each in asked)
         keys = [shapes.key_of(each.pod) for each in known]
+        # Numbers instead of positions: the cached facts stay valid while only the order of the
+        # shapes changes, as it does with every pod.
         if {*keys} != self._numbers.keys():
             self._numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
             self._by_node = NodeMemo(self.assessor.differences)
@@ -176,7 +171,7 @@ class TrapFinder:
 def _stranded(
     free: Mapping[str, int], assessed: Sequence[Assessment], amounts: Sequence[Mapping[str, int]]
 ) -> _Stranded | None:
-    """Return the stranded amounts of a node, or None."""
+    """Return the stranded amounts of a node, if any."""
     fitting = tuple(number for number, each in enumerate(assessed) if each.fits)
     refused = tuple(
         (number, each.obstacle)
@@ -193,7 +188,6 @@ def _stranded(
 
 
 def _trap(node: ClusterNode, on: _Stranded, positions: Mapping[int, Sequence[int]]) -> Trap:
-    """Return the trap with its shapes by position."""
     refused = [RefusedShape(at, why) for number, why in on.refused for at in positions[number]]
     return Trap(
         node=node.name,

@@ -27,8 +27,8 @@ class FleetClassUnknown(NoteFinding):
 class MachineShare(Value, kw_only=True):
     """Nodes that get another machine, with these devices.
 
-    They are the next by name in ``pool``, or in all pools if it is None, after those of earlier
-    shares; ``nodes`` is their number, None for all remaining ones.
+    They are the next ``nodes`` by name in ``pool`` (or in all pools) after those of earlier shares;
+    without ``nodes``, all remaining ones.
     """
 
     machine: MachineInfo
@@ -38,7 +38,7 @@ class MachineShare(Value, kw_only=True):
 
 
 class Change(Value, kw_only=True):
-    """The change; None keeps the current value.
+    """The change; a field that is not set keeps the current value.
 
     Options are added to the existing ones; an empty value removes one. Only nodes of these
     ``pools`` change, or all if empty. If only machines change, only nodes with another machine
@@ -55,12 +55,10 @@ class Change(Value, kw_only=True):
     pools: frozenset[str] = frozenset()
 
     def concerns(self, node: ClusterNode) -> bool:
-        """Return whether the node changes."""
         return not self.pools or node.pool in self.pools
 
     @property
     def is_of_machines_alone(self) -> bool:
-        """Whether only machines change."""
         return bool(self.machines) and replace(self, machines=()) == Change(pools=self.pools)
 
     def shares(self, nodes: Iterable[ClusterNode]) -> dict[str, int]:
@@ -116,6 +114,7 @@ def nodes_of(
             unknown.append(FleetClassUnknown(name=name))
             continue
         key = (each.class_name, at)
+        # A start costs much more than a copy, and thousands of nodes share a few classes.
         if key not in started:
             share = None if at is None else change.machines[at]
             started[key] = classes.start(change.of(spec, share))

@@ -1,9 +1,4 @@
-"""Which running pods may be evicted for another one, and in which order of preference.
-
-Excluded are pods of a higher priority; pods of a DaemonSet or static pods, which would return at
-once; pods guarded by an exhausted disruption budget, or by several budgets, because the eviction
-would be refused. A pod that is being deleted ends anyway.
-"""
+"""Which running pods may be evicted for another one, and in which order of preference."""
 
 from __future__ import annotations
 
@@ -21,8 +16,6 @@ SetCost: TypeAlias = tuple[tuple[int, ...], int, int, int, int, tuple[tuple[str,
 
 
 class WhyKept(Enum):
-    """Why a running pod may not be evicted."""
-
     HIGHER_PRIORITY = "higher-priority"
     EQUAL_PRIORITY = "equal-priority"
     DAEMON_SET = "daemon-set"
@@ -63,7 +56,7 @@ def priority(pod: Pod) -> int:
 
 
 def cost(victims: Sequence[Candidate]) -> SetCost:
-    """Return the cost of a set besides its size.
+    """Return the cost of a set: an order of sets of one size.
 
     Priorities in descending order; pods that no controller creates again; devices; CPU in
     thousandths; memory in bytes; and names, so that no two sets cost the same.
@@ -135,6 +128,8 @@ def _why_kept(
 ) -> WhyKept | None:
     own, other = priority(pod), priority(known.pod)
     kind = known.controller.kind if known.controller is not None else ""
+    # Static pods and pods of a DaemonSet would return at once. A mirror pod's controller is its
+    # Node.
     if known.pod.is_static or kind == "Node":
         return WhyKept.STATIC_POD
     if other > own:
@@ -145,6 +140,7 @@ def _why_kept(
         return WhyKept.EQUAL_PRIORITY
     if known.controller is None and not rules.without_controller:
         return WhyKept.NO_CONTROLLER
+    # The eviction API refuses a pod with several budgets, even if all allow it.
     if len(guards) > 1:
         return WhyKept.SEVERAL_BUDGETS
     if guards and cluster.budgets[guards[0]].allowed < 1:

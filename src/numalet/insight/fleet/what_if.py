@@ -1,8 +1,7 @@
 """Place the same pods on changed nodes: running, waiting, and stranded.
 
 On each changed node its pods are admitted again in the order of their start. Those that it rejects,
-and then the waiting pods, are tried on all nodes as by a scheduler with the extender. Before the
-change the waiting pods are tried in the same way, so that both sides are comparable.
+and then the waiting pods, are tried on all nodes as by a scheduler with the extender.
 """
 
 from __future__ import annotations
@@ -57,6 +56,7 @@ def what_if(
     """
     scoring = scoring or Scoring()
     waiting = tuple(cluster.waiting())
+    # The waiting pods are tried before the change too, so that both sides are comparable.
     before = _placed(cluster, (), waiting, scoring, {})
     nodes = dict(cluster.nodes)
     refused: dict[str, StartRefused] = {}

@@ -17,7 +17,6 @@ class Worded(Value):
 
     @property
     def text(self) -> str:
-        """The reason in words."""
         return self.sentence.format(**english.fields_of(self))
 
 
@@ -30,7 +29,6 @@ class WordedAmount(Worded):
 
     @property
     def text(self) -> str:
-        """The reason in words, with human-readable amounts."""
         sentence = self.of_cpus if self.resource == resources.CPU else self.sentence
         return sentence.format(**english.fields_of(self) | self._amounts())
 

@@ -35,7 +35,7 @@ def of_texts(select: Iterable[str], ignore: Iterable[str], known: Collection[str
     """Parse option values with codes separated by commas; ``known`` are all codes.
 
     Raises:
-        BadInput: a code or area does not exist.
+        BadInput: A code or area does not exist.
     """
     return LintChoice(_codes("--select", select, known), _codes("--ignore", ignore, known))
 
@@ -63,7 +63,6 @@ def _nearest(code: str, known: Sequence[str]) -> str:
 def counted(
     rows: Iterable[FindingRow], choice: LintChoice, lines_of: LinesOf
 ) -> tuple[FindingRow, ...]:
-    """Return the rows that are not ignored, in the same order."""
     return tuple(
         row
         for row in rows

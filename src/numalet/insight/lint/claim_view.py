@@ -1,7 +1,7 @@
 """Claims, the pods that use them, and the offered devices, joined for the rules.
 
-Nothing is allocated. If documents are incomplete (a missing class, missing slices of a pool), the
-answers err towards "possible", so that no rule reports a false error.
+If documents are incomplete (a missing class, missing slices of a pool), the answers err towards
+"possible", so that no rule reports a false error.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _CAPACITY_OF_DRIVER: Final = {
 
 
 class ClaimUse(Value):
-    """A container that uses a claim; ``claim`` and ``requests`` are None and empty if unknown."""
+    """A container that uses a claim; ``claim`` and ``requests`` are empty if unknown."""
 
     pod: Pod
     container: Container
@@ -75,7 +75,6 @@ class ClaimView(Value, dict=True):
 
     @cached_property
     def incomplete_drivers(self) -> frozenset[str]:
-        """Drivers with a missing slice."""
         counts: dict[tuple[str, str], int] = {}
         for each in self.slices:
             counts[each.driver, each.pool] = counts.get((each.driver, each.pool), 0) + 1
@@ -90,7 +89,6 @@ class ClaimView(Value, dict=True):
         return (self.node_name,) if self.node_name else tuple(named)
 
     def devices_of(self, node: str) -> tuple[SliceDevice, ...]:
-        """Return the devices that pods of a node may get."""
         return tuple(each for each in self.devices if each.may_be_on(node))
 
     @cached_property
@@ -153,15 +151,13 @@ class ClaimView(Value, dict=True):
         return ClaimUse(pod, container, used, named, claim, chosen)
 
     def claim_of(self, pod: Pod, named: PodClaim) -> ResourceClaim | None:
-        """Return the claim or claim template that a pod names; None if the input lacks it."""
+        """Return the claim or claim template that a pod names, if the input contains it."""
         claim = self._claims.get((False, pod.namespace, named.claim)) if named.claim else None
         return claim or self._claims.get((True, pod.namespace, named.template))
 
     def candidates(self, asked: DeviceRequest, node: str = "") -> tuple[SliceDevice, ...]:
-        """Return the devices of a node, or of all, that the selectors of a request may accept.
-
-        Cached, because hundreds of pods make the same request.
-        """
+        """Return the devices of a node, or of all, that the selectors of a request may accept."""
+        # Cached, because hundreds of pods make the same request.
         key = asked.device_class, asked.selectors, node
         kept = self._candidates.get(key)
         if kept is None:
@@ -224,9 +220,10 @@ class ClaimView(Value, dict=True):
         return self._resources[key]
 
     def amount_of(self, request: ClaimRequest, resource: str) -> Quantity | None:
-        """Return the requested amount of a node resource; None if it cannot be determined."""
+        """Return the requested amount of a node resource, if the input determines it."""
         amounts = [self._asked(each, resource) for each in request.alternatives]
         first = amounts[0] if amounts else ZERO
+        # Any of the alternatives may be allocated, so they must agree.
         return first if all(each == first for each in amounts) else None
 
     def _asked(self, asked: DeviceRequest, resource: str) -> Quantity | None:
@@ -242,8 +239,8 @@ class ClaimView(Value, dict=True):
         }
         amounts = [amount for name, amount in asked.capacity.items() if name in names]
         if not amounts:
-            # Without an amount a request takes the whole device: its capacity, or the CPU that it
-            # is.
+            # Without an amount, a request takes the whole device: its capacity, or the one CPU of
+            # the device.
             key = asked.device_class, asked.selectors
             if key not in self._whole_devices:
                 whole = {capacity_of_device(each) for each in self.candidates(asked)}

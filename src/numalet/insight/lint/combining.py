@@ -1,8 +1,4 @@
-"""Merge the findings of several checks, for outputs that show each finding at its line.
-
-A finding of several checks appears once and names them: most findings about a configuration are the
-same on every machine, and code hosts show only the first few.
-"""
+"""Merge the findings of several checks, for outputs that show each finding at its line."""
 
 from __future__ import annotations
 
@@ -25,7 +21,9 @@ class NamedRows(Value):
 
 
 def merged(checks: Iterable[NamedRows]) -> tuple[SarifRow, ...]:
-    """Yield every finding once, in order of its first check; its sentence names its checks."""
+    """Return every finding once, in order of its first check; its sentence names its checks."""
+    # Most findings about a configuration are the same on every machine, and code hosts show only
+    # the first few annotations.
     machines_of_row: dict[tuple[FindingRow, str], list[str]] = {}
     for each in checks:
         for row in each.rows:

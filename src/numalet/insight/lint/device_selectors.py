@@ -1,8 +1,8 @@
 """Exclude devices that a CEL selector certainly rejects, without evaluating CEL.
 
-Most selectors compare the driver or an attribute with a constant, or join such comparisons with
-``&&``. This module understands these, and assumes that any other expression accepts every device.
-Therefore the scheduler also rejects every device that is rejected here.
+Only comparisons of the driver or an attribute with a constant, joined with ``&&``, are understood.
+Any other expression is assumed to accept every device, so the scheduler rejects every device that
+is rejected here.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ def _holds(term: SelectorTerm, device: SliceDevice) -> bool:
     values = device.attributes.get(term.attribute)
     if values is None:
         return False  # A missing attribute cannot be compared: the device is not selected.
+    # A list, or a value of another type, may still match, so it excludes nothing.
     is_plain = len(values) == 1 and all(each.type == term.value.type for each in values)
     return term.value in values or not is_plain
 
@@ -73,6 +74,7 @@ def _joined(expression: str, parentheses: int) -> Iterator[str]:
     while at < len(expression):
         character = expression[at]
         if quote:
+            # The character after a backslash belongs to the text, also if it is a quote.
             at += character == "\\"
             quote = "" if character == quote else quote
         elif character in "\"'":
@@ -85,6 +87,7 @@ def _joined(expression: str, parentheses: int) -> Iterator[str]:
             parts.append(expression[start:at])
             at += 1
             start = at + 1
+        # With a conditional or an alternative, no part has to hold.
         elif depth == 0 and (character == "?" or expression.startswith("||", at)):
             return
         at += 1

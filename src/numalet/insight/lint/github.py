@@ -1,7 +1,6 @@
 """Findings as workflow commands of GitHub Actions, which shows them at their lines.
 
-A command is one line: ``::error file=kubelet.yaml,line=7,title=CODE::MESSAGE``; in it ``%``, line
-breaks and (in properties) ``:`` and ``,`` are escaped.
+A command is one line: ``::error file=kubelet.yaml,line=7,title=CODE::MESSAGE``.
 """
 
 from __future__ import annotations
@@ -34,6 +33,7 @@ def lines(rows: Sequence[FindingRow]) -> Iterator[str]:
 
 
 def _data(text: str) -> str:
+    # The escapes of GitHub's toolkit; properties also escape their separators.
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
