@@ -2,12 +2,8 @@
 
 *Share*: the CPUs that each chosen node gives, in whole groups. *Remainder*: the CPUs still missing
 then; some of the chosen nodes give one more group each, in turn. *Score*: the standard deviation of
-the CPUs left on all nodes with free CPUs, in thousandths, rounded half up; smaller is better.
-
-Every division leaves the same total, so the score grows with the sum of squares alone. No division
-of the remainder can beat taking each group from the fullest node; that gives a lower bound.
-
-Kubelet: ``takeByTopologyNUMADistributed``, ``standardDeviation``, v1.32.
+the CPUs left on all nodes with free CPUs; smaller is better. Kubelet:
+``takeByTopologyNUMADistributed``, ``standardDeviation``, v1.32.
 """
 
 from __future__ import annotations
@@ -38,13 +34,12 @@ class Balance(Value):
     storage: Storage
 
     def share(self, nodes: int) -> int:
-        """Return the CPUs that each of this number of nodes gives."""
         return self.count // nodes // self.group_size * self.group_size
 
     def best(self, chosen: Sequence[int], below: int | None) -> Division | WouldHang | None:
-        """Return the best division over exactly these nodes; None if they cannot give enough.
+        """Return the best division over exactly these nodes, if they can give enough.
 
-        Also None if all are certainly no better than ``below``, the best score so far.
+        Return None also if none is better than ``below``, the best score so far.
         """
         share = self.share(len(chosen))
         if not self._can_give(chosen, share):
@@ -76,6 +71,7 @@ class Balance(Value):
         squares = _squares(left.values())
         best: int | None = None
         winner: Combination = ()
+        # Larger subsets first: the first best one wins, as in the kubelet.
         for subset in _subsets(len(givers)):
             turn = [givers[at] for at in subset]
             if sum(left[node] for node in turn) < remaining:
@@ -95,14 +91,13 @@ class Balance(Value):
         return Division(best, tuple(givers[at] for at in kept))
 
     def _limit(self, left: Mapping[int, int], givers: Sequence[int], remaining: int) -> int | None:
-        """Return a lower bound of the score; None if the kubelet might hang on a subset.
-
-        The kubelet can hang only with incomplete groups, or with a node listed twice: then possibly
-        no node has a whole group left.
-        """
+        """Return a lower bound of the score; None if the kubelet might hang on a subset."""
+        # It can hang only with incomplete groups, or with a node listed twice: then possibly no
+        # node has a whole group left.
         listed_twice = len(set(givers)) < len(givers)
         if not givers or listed_twice or any(left[node] % self.group_size for node in givers):
             return None
+        # No subset can do better than taking each group from the fullest node.
         after = dict(left)
         for _ in range(remaining // self.group_size):
             after[max(givers, key=after.__getitem__)] -= self.group_size
@@ -123,11 +118,14 @@ class Balance(Value):
                     after[node] -= size
                     remaining -= size
             if remaining == before:
+                # Kubelet bug: it loops forever here.
                 return WouldHang(numa_mask.of(turn), remaining, size)
         return change
 
     def _score(self, squares: int) -> int:
-        """Return the standard deviation in thousandths; the mean is rounded to thousandths."""
+        """Return the standard deviation in thousandths, rounded half up."""
+        # Every division leaves the same total, so the score grows with the sum of squares alone.
+        # Integers instead of floats; the mean is rounded to thousandths first, as in the kubelet.
         nodes = len(self.free)
         total = sum(self.free.values()) - self.count
         mean = (2000 * total + nodes) // (2 * nodes)
@@ -140,6 +138,5 @@ def _squares(numbers: Iterable[int]) -> int:
 
 
 def _subsets(items: int) -> Iterable[Combination]:
-    """Yield every non-empty subset of the positions, larger ones first."""
     for size in range(items, 0, -1):
         yield from combinations(range(items), size)

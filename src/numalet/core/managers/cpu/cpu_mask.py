@@ -1,7 +1,7 @@
 """A set of CPUs as one integer: bit ``i`` stands for CPU ``i``.
 
-Counting, intersecting and comparing sets of hundreds of CPUs are then single operations, and the
-assignment needs thousands of them. Outside this room a set of CPUs is a ``CpuSet``.
+Counting, intersecting and comparing are then single operations, and one assignment needs thousands.
+Outside this package a set of CPUs is a ``CpuSet``.
 """
 
 from __future__ import annotations

@@ -49,21 +49,18 @@ class FreeCpus(Mutable):
 
 
 def nodes(topology: CpuTopology, free: CpuMask) -> list[TopologyPart]:
-    """Return NUMA nodes with free CPUs, in order."""
     if topology.numa_first:
         return _by_free(topology.nodes, free)
     return _nested(sockets(topology, free), topology.nodes_of_socket, free)
 
 
 def sockets(topology: CpuTopology, free: CpuMask) -> list[TopologyPart]:
-    """Return sockets with free CPUs, in order."""
     if topology.numa_first:
         return _nested(nodes(topology, free), topology.sockets_of_node, free)
     return _by_free(topology.sockets, free)
 
 
 def cores(topology: CpuTopology, free: CpuMask) -> Iterator[CpuMask]:
-    """Yield all CPUs of each core with free ones, in order."""
     counted = free_cores.by_count(topology, free)
     around = _cores_around(topology, free)
     return _each(topology, [same & here for here in around for same in counted])
@@ -76,7 +73,6 @@ def whole_cores(topology: CpuTopology, free: CpuMask, size: int) -> Iterator[Cpu
 
 
 def uncores(topology: CpuTopology, free: CpuMask) -> list[TopologyPart]:
-    """Return uncore caches with free CPUs, in order."""
     return _nested(nodes(topology, free), topology.uncores_of_node, free)
 
 

@@ -1,13 +1,9 @@
 """The sets of NUMA nodes that can give a number of CPUs, in the kubelet's order of hints.
 
-The manager offers a set if it includes all nodes of the pod's reusable or held CPUs, and if these
-plus the free CPUs on its nodes are enough. It prefers sets of the smallest size that has enough
-CPUs on an empty machine, reserved CPUs included. With align-by-socket it also prefers a set that
-spans the fewest sockets possible for that size.
-
-Unlike the Memory Manager, the CPU Manager answers "impossible" if it offers no set.
-
-Kubelet: ``staticPolicy.generateCPUTopologyHints``, v1.32.
+A set must include all nodes of the pod's reusable or held CPUs, and these plus the free CPUs on its
+nodes must be enough. It is preferred if it has the smallest size that has enough CPUs on an empty
+machine, reserved CPUs included; with align-by-socket also if it spans the fewest sockets possible
+for that size. Kubelet: ``staticPolicy.generateCPUTopologyHints``, v1.32.
 """
 
 from __future__ import annotations
@@ -61,7 +57,7 @@ class NodeSets(Value, dict=True):
         return min(bisect_left(self.most_cpus, count) + 1, len(self.most_cpus))
 
     def spanning(self, size: int) -> Requirement | None:
-        """Require the fewest sockets that this many nodes need; None without align-by-socket."""
+        """Require the fewest sockets that this many nodes need, with align-by-socket."""
         nodes_per_socket = self.topology.nodes_per_socket
         if self.reach is Reach.NODES or nodes_per_socket == 0:
             return None
@@ -90,24 +86,23 @@ class CpuHintFamily(Value, dict=True):
 
     @property
     def preferred_masks(self) -> list[NumaMask] | None:
-        """The preferred sets on few nodes; None on more, where the rule finds them."""
+        """The preferred sets on few nodes. On more nodes (None) the rule finds them."""
         if not self.sets.are_few:
             return None
         return [mask for mask, is_preferred in self._tried if is_preferred]
 
     @property
     def rule(self) -> HintRule | None:
-        """The offered sets as a rule; None if a list is faster."""
+        """The offered sets as a rule, unless a list is faster."""
         return None if self.sets.are_few else self.as_rule
 
     @property
     def is_empty(self) -> bool:
-        """Whether no set is offered: then the largest one is too small."""
+        """The largest set decides: if it is too small, no other set is offered."""
         return sum(self.free.values()) + self.reuse_count < self.count
 
     @cached_property
     def as_rule(self) -> HintRule:
-        """The offered sets, described by a rule instead of a list."""
         enough = requirement.by_node(self.count - self.reuse_count, self.free)
         size = self.sets.preferred_size(self.count)
         nodes = self.sets.all_nodes
@@ -152,13 +147,13 @@ class CpuHintFamily(Value, dict=True):
 def offered(
     sets: NodeSets, available: CpuMask, reusable: CpuMask, count: int
 ) -> CpuHintFamily | Impossible:
-    """Return the hints for this many CPUs, or that no set of nodes can give them."""
     nodes = sets.topology.nodes
     free = {node_id: (cpus & available).bit_count() for node_id, cpus, _ in nodes}
     reuse_nodes = numa_mask.EMPTY
     if reusable:
         reuse_nodes = numa_mask.of(node_id for node_id, cpus, _ in nodes if cpus & reusable)
     family = CpuHintFamily(sets, count, free, reusable.bit_count(), reuse_nodes)
+    # Unlike the Memory Manager, the CPU Manager answers "impossible" if it offers no set.
     if family.is_empty:
         return Impossible(NoNodesFit(count, available.bit_count() + reusable.bit_count()))
     return family

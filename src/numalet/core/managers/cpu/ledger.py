@@ -20,13 +20,11 @@ class ReusableCpus(Value):
     cpus: CpuSet
 
     def of_pod(self, pod_uid: str) -> CpuSet:
-        """Return the CPUs that this pod may reuse."""
         return self.cpus if pod_uid == self.pod_uid else cpu_set.EMPTY
 
     def after(self, pod: Pod, container: Container, cpus: CpuSet) -> ReusableCpus:
         """Return the reusable CPUs after this container got ``cpus``; forget those of other pods.
 
-        An init container's CPUs become reusable; a sidecar or an app container keeps its CPUs.
         Kubelet: ``staticPolicy.updateCPUsToReuse``, v1.32.
         """
         before = self.of_pod(pod.uid)
@@ -34,6 +32,8 @@ class ReusableCpus(Value):
             init.name == container.name and init.kind is ContainerKind.INIT
             for init in pod.init_containers
         )
+        # An init container has ended when the next one runs, so its CPUs become reusable. A
+        # sidecar or an app container keeps its CPUs.
         return ReusableCpus(pod.uid, before | cpus if is_init else before - cpus)
 
 
@@ -59,12 +59,11 @@ class CpuLedger(Value, dict=True):
         return cpu_mask.of(self.default)
 
     def _with_mask(self, mask: CpuMask) -> CpuLedger:
-        """Set the mask of the shared pool, so that it need not be computed."""
         self.__dict__["default_mask"] = mask
         return self
 
     def cpus_of(self, pod_uid: str, container: str) -> CpuSet | None:
-        """Return the exclusive CPUs of a container; None without a record."""
+        """Return the exclusive CPUs of a container, if it has a record."""
         return self.exclusive.get(pod_uid, {}).get(container)
 
     def holders(self, pod_uid: str | None = None) -> list[ContainerKey]:
@@ -99,7 +98,7 @@ class CpuLedger(Value, dict=True):
     ) -> CpuLedger:
         """Assign these CPUs to a whole pod, and parts of them to its containers.
 
-        ``containers`` None keeps the containers' existing records.
+        Without ``containers`` the containers keep their records.
         """
         kept = {} if containers is None else {pod_uid: containers}
         return CpuLedger(
@@ -112,14 +111,14 @@ class CpuLedger(Value, dict=True):
     def without(self, key: ContainerKey) -> CpuLedger:
         """Remove a container that has a record.
 
-        CPUs that no other container of its pod holds return to the pool. A whole pod's CPUs return
-        with the record of its last container. Kubelet: ``staticPolicy.RemoveContainer``, v1.32 and
-        v1.36.
+        Kubelet: ``staticPolicy.RemoveContainer``, v1.32 and v1.36.
         """
         of_pod = self.exclusive[key.pod_uid]
         others = without_keys(of_pod, (key.container,))
         if not others:
             return self.without_pod(key.pod_uid)
+        # Only CPUs that no other container of the pod holds return to the pool. A whole pod's
+        # CPUs return with its last container.
         released = of_pod[key.container].difference(*others.values())
         if key.pod_uid in self.pods:
             released = cpu_set.EMPTY
@@ -141,7 +140,6 @@ class CpuLedger(Value, dict=True):
         exclusive: Mapping[str, Mapping[str, CpuSet]],
         pods: Mapping[str, CpuSet],
     ) -> CpuLedger:
-        """Return a ledger with these records, and these CPUs back in the pool."""
         after = CpuLedger(self.default | cpus, exclusive, self.reusable, pods)
         return after._with_mask(self.default_mask | cpu_mask.of(cpus))
 

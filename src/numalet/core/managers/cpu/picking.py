@@ -31,7 +31,6 @@ class Picker(Value):
     rules: CpuRules
 
     def take(self, available: CpuMask, count: int) -> CpuMask | Unpickable:
-        """Pick ``count`` of the available CPUs."""
         rules = self.rules
         if rules.distribute_cpus_across_numa:
             group_size = self.topology.cpus_per_core if rules.full_pcpus_only else 1

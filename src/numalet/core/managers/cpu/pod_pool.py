@@ -1,8 +1,8 @@
 """The CPUs of a pod that is placed as a whole, and their division among its containers.
 
 Such a pod requests its total CPUs in ``spec.resources``. The manager picks them once, for one
-merged hint; they are the pod's pool, and its containers take nothing else from the node. A
-container that is Guaranteed by itself gets exclusive CPUs of this pool; all others share the rest.
+merged hint; they are the pod's pool. A container that is Guaranteed by itself gets exclusive CPUs
+of this pool; all others share the rest.
 
 An example, recorded from a kubelet v1.36 (a core is the CPUs i and i+8, CPU 0 is reserved): a pod
 with 4 CPUs, init containers i0 (4 CPUs) and i1 (2 CPUs), containers c0 (2 CPUs) and c1 (0).
@@ -12,13 +12,6 @@ with 4 CPUs, init containers i0 (4 CPUs) and i1 (2 CPUs), containers c0 (2 CPUs)
     i1          1,9         runs after i0, from the whole pool again
     c0          1,9         the init containers have ended; these CPUs are exclusive
     c1          2,10        the shared rest, here without other containers
-
-Init containers do not use up the pool; sidecars and app containers do. An init container that
-shares runs on everything that earlier sidecars left. A sidecar or app container that shares runs on
-the final rest; if that is empty, the manager refuses the pod.
-
-Exact mode also has a kubelet bug: after a restart it picks CPUs for a running pod again, and
-forgets the first ones (``Behaviour.pods_placed_whole_are_placed_anew``).
 
 Kubelet: ``staticPolicy.AllocatePod``, ``validatePodScopeResources``, v1.36.
 """
@@ -43,7 +36,7 @@ class CpuPodPools(Value):
 
     policy: CpuStaticPolicy
     are_placed_anew: bool
-    """Whether a pod that already has its CPUs is placed again."""
+    """Kubelet bug: a restart picks CPUs for a running pod again, and forgets the first ones."""
 
     def hints(self, ledger: CpuLedger, pod: Pod) -> ProviderHints:
         """Return hints for the pod's CPUs; no preference unless it requests a whole number."""
@@ -62,10 +55,7 @@ class CpuPodPools(Value):
         return self.policy.hints_for(ledger, pod, total)
 
     def allocate(self, ledger: CpuLedger, pod: Pod, affinity: Hint) -> CpuLedger | Refused:
-        """Assign CPUs to the pod, and parts of them to every container.
-
-        If the parts cannot be picked, the kubelet keeps the pod's CPUs without any parts.
-        """
+        """Assign CPUs to the pod, and parts of them to every container."""
         total = demand.of_pod_level(pod)
         if not total or self._stays(ledger, pod, total):
             return ledger
@@ -82,22 +72,23 @@ class CpuPodPools(Value):
         cpus = cpu_mask.to_set(pool)
         if isinstance(parts, dict):
             return ledger.with_pod(pod.uid, cpus, parts)
+        # If the parts cannot be picked, the kubelet keeps the pod's CPUs without any parts.
         if not self.are_placed_anew:
             return Refused(parts)
         return RefusedMidway(parts, ledger.with_pod(pod.uid, cpus, None))
 
     def _stays(self, ledger: CpuLedger, pod: Pod, total: int) -> bool:
-        """Return whether the pod keeps its current CPUs."""
         return not self.are_placed_anew and len(ledger.pods.get(pod.uid, ())) == total
 
     def _parts(self, pod: Pod, pool: CpuMask) -> dict[str, CpuSet] | Unpickable:
-        """Divide the pod's pool among its containers."""
         take = self.policy.picker.take
         parts: dict[str, CpuMask] = {}
         left = pool
         for container in pod.containers():
             count = demand.of_container(pod, container)
             if not count:
+                # An init container that shares runs on everything that earlier sidecars left.
+                # Others that share get the final rest, below.
                 if container.kind is ContainerKind.INIT:
                     parts[container.name] = left
                 continue
@@ -105,6 +96,7 @@ class CpuPodPools(Value):
             if not isinstance(picked, int):
                 return picked
             parts[container.name] = picked
+            # Init containers do not use up the pool.
             if container.kind is not ContainerKind.INIT:
                 left &= ~picked
         return {
@@ -114,7 +106,7 @@ class CpuPodPools(Value):
 
 
 def nothing_to_share(pod: Pod, total: int) -> NoCpusToShare | NoCpusToShareAtStart | None:
-    """Return why a container that shares would have no CPUs, or None.
+    """Return why a container that shares would have no CPUs, if so.
 
     Kubelet: ``staticPolicy.validatePodScopeResources``, v1.36.
     """

@@ -1,7 +1,7 @@
 """The CPUs reserved for the system, and the cores that have such CPUs.
 
-The configuration names them, or the policy's own assignment picks them out of all CPUs, so that
-options change the choice. Kubelet: ``NewStaticPolicy``, v1.32.
+If the configuration only gives their number, the policy's own assignment picks them, so its options
+change the choice. Kubelet: ``NewStaticPolicy``, v1.32.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ReservedCpus(Value):
 
 
 def choose(picker: Picker) -> ReservedCpus | Finding:
-    """Return the reserved CPUs, or why the kubelet would not start with such a reservation."""
+    """Return the reserved CPUs, or why the kubelet would not start with the reservation."""
     rules, topology = picker.rules, picker.topology
     if rules.reserved_cpus:
         chosen = rules.reserved_cpus

@@ -62,10 +62,7 @@ class CpuStaticPolicy(Value):
     def container_hints(
         self, ledger: CpuLedger, pod: Pod, container: Container
     ) -> ProviderHints | Refused:
-        """Return hints for one container; no preference if it stays in the shared pool.
-
-        A container that already has CPUs gets hints for exactly these.
-        """
+        """Return hints for one container; no preference if it stays in the shared pool."""
         count = demand.of_container(pod, container)
         if not count:
             return NO_HINTS
@@ -73,6 +70,7 @@ class CpuStaticPolicy(Value):
         if held is None:
             reusable = cpu_mask.of_set(ledger.reusable.of_pod(pod.uid))
             return self.offered(self.free(ledger), reusable, count)
+        # A container that already has CPUs gets hints for exactly these.
         if len(held) != count:
             return {CPU: Impossible(OtherSize(container.name, count, len(held)))}
         return self.offered(cpu_mask.of_set(held), cpu_mask.EMPTY, count)
@@ -104,20 +102,17 @@ class CpuStaticPolicy(Value):
         return {CPU: hints.offered(self.sets, available, reusable, count)}
 
     def free(self, ledger: CpuLedger) -> CpuMask:
-        """Return the shared pool without reserved CPUs."""
         return ledger.default_mask & ~self.reserved.cpus
 
     def allocate(
         self, ledger: CpuLedger, pod: Pod, container: Container, affinity: Hint
     ) -> CpuLedger | Refused:
-        """Move this container's CPUs out of the shared pool.
-
-        The checks of full-pcpus-only run first, even for a container that already has its CPUs, and
-        ignore CPUs that the pod may reuse.
-        """
+        """Move this container's CPUs out of the shared pool."""
         count = demand.of_container(pod, container)
         if not count:
             return ledger
+        # As in the kubelet, this check runs even for a container that already has its CPUs, and
+        # ignores CPUs that the pod may reuse.
         broken = self.breaks_cores(ledger, container.name, count)
         if broken is not None:
             return broken
@@ -133,7 +128,7 @@ class CpuStaticPolicy(Value):
         return ledger.with_reusable(ledger.reusable.after(pod, container, held))
 
     def breaks_cores(self, ledger: CpuLedger, container: str, count: int) -> Refused | None:
-        """Return why full-pcpus-only refuses this number of CPUs, or None."""
+        """Return why full-pcpus-only refuses this number of CPUs, if it does."""
         if not self.rules.full_pcpus_only:
             return None
         per_core = self.topology.cpus_per_core
@@ -162,7 +157,6 @@ class CpuStaticPolicy(Value):
         return ledger.holders(pod_uid)
 
     def container_started(self, ledger: CpuLedger, pod: Pod, container: Container) -> CpuLedger:
-        """Return the same ledger: a start releases no CPUs."""
         return ledger
 
 

@@ -36,9 +36,10 @@ def cpus_of_affinity(topology: CpuTopology, affinity: NumaMask, reach: Reach) ->
 def take_uncore_caches(taking: FreeCpus, odd_too: bool) -> None:
     """Take whole caches, then part of one cache if it has exactly the CPUs still needed.
 
-    The list of caches is made once; the whole ones among them are determined again for each cache.
     ``odd_too`` is the rule ``odd_requests_drop_one_cpu`` of a release.
     """
+    # As in the kubelet, this list is made once, but the whole caches are determined again for
+    # each.
     for uncore in free_cpus.uncores(taking.topology, taking.free):
         if taking.need >= taking.topology.cpus_per_uncore:
             _take_whole_caches(taking)
@@ -57,13 +58,11 @@ def _take_whole_caches(taking: FreeCpus) -> None:
 
 
 def _take_part(taking: FreeCpus, uncore: TopologyPart, odd_too: bool) -> None:
-    """Take the free CPUs of the cache's lowest cores if their number matches the need exactly.
-
-    With the number of cores rounded down, an odd number of CPUs never matches on cores with two
-    threads. Rounded up (``odd_too``), one CPU is too many, and the highest one stays free. It is
-    never more than one CPU, so a need of 5 CPUs does not match on cores with four threads.
-    """
+    """Take the free CPUs of the cache's lowest cores if their number matches the need exactly."""
     per_core, is_odd = taking.topology.cpus_per_core, taking.need % 2 == 1
+    # Rounded down, an odd need never matches on cores with two threads. Rounded up, one CPU is
+    # too many, and the highest one stays free; never more than one, so a need of 5 CPUs does not
+    # match on cores with four threads.
     wanted = -(-taking.need // per_core) if odd_too else taking.need // per_core
     cores = taking.topology.cores_of_uncore[uncore.part_id]
     usable = [core for core in cores if core.here & taking.free]

@@ -2,10 +2,7 @@
 
 For 1, 2, 3 ... nodes: among all combinations of that size, the first that leaves the machine most
 balanced wins (``balance``). Each of its nodes gives its share, some give the remainder; CPUs inside
-a node are packed. If no number of nodes works, the packed assignment takes CPUs from everywhere. It
-also takes requests that are not a multiple of a group.
-
-Kubelet: ``takeByTopologyNUMADistributed``, v1.32.
+a node are packed. Kubelet: ``takeByTopologyNUMADistributed``, v1.32.
 """
 
 from __future__ import annotations
@@ -38,6 +35,7 @@ def take(
     storage: Storage = overwritten,
 ) -> CpuMask | Unpickable:
     """Pick ``count`` of the available CPUs, in groups of ``group_size`` on a NUMA node."""
+    # Not a multiple of a group: packed, as in the kubelet.
     if count % group_size:
         return take_packed.take(topology, available, count)
     free = available & topology.cpus
@@ -54,6 +52,7 @@ def take(
             return winner
         if winner is not None:
             return _handed_out(FreeCpus(topology, free, count), balance, winner)
+    # No number of nodes works: take CPUs from everywhere.
     return take_packed.take(topology, available, count)
 
 
@@ -70,15 +69,13 @@ def _up(number: int, divisor: int) -> int:
 
 
 def _winner(balance: Balance, nodes: list[TopologyPart], size: int) -> _Winner | WouldHang | None:
-    """Return the first combination of ``size`` nodes with the best score; score 0 ends the walk.
-
-    The kubelet ends its walk only after it has built the next combination, which matters for
-    ``combination_storage``.
-    """
+    """Return the first combination of ``size`` nodes with the best score."""
     best: Division | None = None
     winner: Combination = ()
     stopped_at: Combination | None = None
     for combination in combinations(range(len(nodes)), size):
+        # Score 0 ends the walk. The kubelet ends it only after it has built the next combination,
+        # which matters for ``combination_storage``.
         if best is not None and best.score == 0:
             stopped_at = combination
             break
@@ -98,13 +95,11 @@ def _winner(balance: Balance, nodes: list[TopologyPart], size: int) -> _Winner |
 
 
 def _handed_out(taking: FreeCpus, balance: Balance, winner: _Winner) -> CpuMask | Unpickable:
-    """Take the CPUs of the winner: shares, then the remainder in turn.
-
-    The winner may be overwritten; then a node may have too few CPUs, or no node can give the
-    remainder.
-    """
+    """Take the CPUs of the winner: shares, then the remainder in turn."""
     size = balance.group_size
     share = balance.share(len(winner.sharing))
+    # The winner may be overwritten; then a node may have too few CPUs, or no node can give the
+    # remainder.
     for node in winner.sharing:
         _take_from(taking, node, share)
     remaining = balance.count - share * len(winner.sharing)

@@ -42,7 +42,6 @@ _BY_CACHE: Final = (Packing.BY_UNCORE_CACHE, Packing.BY_UNCORE_CACHE_ODD_TOO)
 def take(
     topology: CpuTopology, available: CpuMask, count: int, packing: Packing = Packing.PLAIN
 ) -> CpuMask | TooFewCpus:
-    """Pick ``count`` of the available CPUs."""
     taking = FreeCpus(topology, available & topology.cpus, count)
     if taking.satisfied:
         return cpu_mask.EMPTY

@@ -80,12 +80,10 @@ class CpuTopology(Value, dict=True):
 
     @cached_property
     def numa_first(self) -> bool:
-        """Whether NUMA nodes are the larger units."""
         return self.socket_count >= len(self.nodes)
 
     @property
     def nodes_per_socket(self) -> int:
-        """NUMA nodes per socket, rounded down."""
         return _average(len(self.nodes), self.socket_count)
 
     @property
@@ -102,7 +100,6 @@ class _Place(NamedTuple):
 
 
 def discover(machine: MachineInfo) -> CpuTopology:
-    """Return the topology of a machine that passed the configuration's checks."""
     places: dict[int, _Place] = {}
     core_count = 0
     for node in machine.nodes:

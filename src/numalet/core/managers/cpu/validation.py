@@ -1,10 +1,7 @@
 """Whether a ledger from a state file fits this machine and this configuration.
 
 The pool and all records together must equal the CPUs of the machine (with strict-cpu-reservation:
-the unreserved ones), and the pool and the records must be disjoint. Like the kubelet, this does not
-check whether records overlap, or their sizes.
-
-Kubelet: ``staticPolicy.validateState``, v1.32.
+the unreserved ones), and must be disjoint. Kubelet: ``staticPolicy.validateState``, v1.32.
 """
 
 from __future__ import annotations
@@ -35,6 +32,7 @@ def restored(ledger: CpuLedger, policy: CpuStaticPolicy) -> CpuLedger | Finding:
     misplaced = _misplaced_reserved(policy, ledger.default, default)
     if misplaced is not None:
         return misplaced
+    # Like the kubelet, check neither whether records overlap nor their sizes.
     for uid, containers in sorted(ledger.exclusive.items()):
         for name, cpus in sorted(containers.items()):
             if cpus & ledger.default:
@@ -50,7 +48,7 @@ def restored(ledger: CpuLedger, policy: CpuStaticPolicy) -> CpuLedger | Finding:
 
 
 def _misplaced_reserved(policy: CpuStaticPolicy, cpus: CpuSet, default: str) -> Finding | None:
-    """Check the reserved CPUs: strictly none in the pool, else all of them."""
+    """The pool must have all reserved CPUs; with strict-cpu-reservation, not one."""
     # Compare sets: a state file may name any CPU number, and a mask would grow with it.
     reserved = cpu_mask.to_set(policy.reserved.cpus)
     if policy.rules.strict_cpu_reservation:

@@ -1,9 +1,6 @@
 """Allocate all devices of one container, resource by resource in order of name; release them.
 
-A container that already has its devices keeps them. The kubelet then checks that the plugin is
-registered and the devices are healthy, except while it restarts and the container is running. The
-first refusal ends the allocation. Earlier resources stay recorded, so the refusal includes the
-ledger. Kubelet: ``allocateContainerResources``, ``UpdateAllocatedDevices``, v1.32.
+Kubelet: ``allocateContainerResources``, ``UpdateAllocatedDevices``, v1.32.
 """
 
 from __future__ import annotations
@@ -42,12 +39,12 @@ def allocate(
     affinity: Hint,
     plugins: PreferredDevices,
 ) -> DeviceLedger | Refused:
-    """Allocate all devices in the container's limits."""
     after = init_reuse.of_this_pod_only(before, pod)
     for resource, required in requests(after, container.limits):
         key = ContainerKey(pod.uid, container.name)
         outcome = _one_resource(after, key, resource, required, affinity, plugins)
         if isinstance(outcome, Refused):
+            # Earlier resources stay recorded, so the refusal includes the ledger.
             return outcome
         after = outcome
     if after.records is not before.records:
@@ -67,11 +64,13 @@ def _one_resource(
     if record is not None and len(record.device_ids) != required:
         held = len(record.device_ids)
         return _refused(before, ChangedRequest(*key, resource, held, required))
+    # While the kubelet restarts, a running container is admitted without a check.
     if key in before.running:
         return before
     unfit = _unfit(before, key, resource, record)
     if unfit is not None:
         return _refused(before, unfit)
+    # A container that has its devices keeps them, after the checks above.
     if record is not None or required == 0:
         return before
     chosen = choice.choose(before, key, resource, required, affinity, plugins)

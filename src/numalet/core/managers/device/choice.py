@@ -1,14 +1,12 @@
-"""The devices of a container: reusable, aligned, unaligned, without a node, in this order.
+"""The devices of a container: reusable, aligned, unaligned, elsewhere, in this order.
 
     aligned     free devices with a NUMA node inside the affinity
     unaligned   free devices with NUMA nodes, all outside
     elsewhere   free devices without a NUMA node; all free ones if there is no affinity, or if
                 the resource has no topology
 
-With more aligned devices than needed, the plugin may choose among these. Otherwise the manager
-takes all aligned ones, and the plugin may choose the rest from all free ones. The remainder is
-filled in text order of ids, where the kubelet uses the random order of its map. Kubelet:
-``devicesToAllocate``, ``filterByAffinity``, v1.32.
+The kubelet takes devices of one group in the random order of its map; numalet takes ids in text
+order, gpu10 before gpu2. Kubelet: ``devicesToAllocate``, ``filterByAffinity``, v1.32.
 """
 
 from __future__ import annotations
@@ -66,7 +64,7 @@ def choose(
     affinity: Hint,
     plugins: PreferredDevices,
 ) -> frozenset[str] | Stuck:
-    """Choose ``required`` (not 0) devices for a container that has none of the resource."""
+    """Choose ``required`` (not 0) devices for a container without any of the resource."""
     devices = ledger.inventory.devices_of(resource)
     basket = _Basket(required)
     if basket.add(ledger.reusable.of(key.pod_uid, resource)):

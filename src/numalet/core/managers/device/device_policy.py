@@ -17,11 +17,11 @@ from numalet.core.model.value import Value, replace
 
 
 class DevicePolicy(Value):
-    """``all_nodes`` are the machine's NUMA nodes.
+    """``all_nodes`` are the machine's NUMA nodes; empty on Windows.
 
-    ``hints_over_device_nodes`` is the rule ``device_hints_over_device_nodes`` of a release. On
-    Windows ``all_nodes`` is empty, because the kubelet does not pass NUMA nodes to its Device
-    Manager there. No set of nodes can then provide a resource with topology.
+    On Windows the kubelet does not pass NUMA nodes to its Device Manager, so no set of nodes can
+    provide a resource with topology. ``hints_over_device_nodes`` is the rule
+    ``device_hints_over_device_nodes`` of a release.
     """
 
     all_nodes: NumaMask
@@ -31,7 +31,6 @@ class DevicePolicy(Value):
     def container_hints(
         self, ledger: DeviceLedger, pod: Pod, container: Container
     ) -> ProviderHints | Refused:
-        """Return hints for every device resource in the container's limits."""
         if ledger.is_unused:
             return NO_HINTS
         return {
@@ -71,8 +70,7 @@ class DevicePolicy(Value):
     def forget_stale(self, ledger: DeviceLedger, active: ActiveContainers) -> DeviceLedger:
         """Release the devices of inactive pods.
 
-        A pod is active as a whole: it keeps the devices of its ended containers. Records are
-        released only after every source of pods is ready, so ``running`` is no longer needed.
+        A pod is active as a whole: it keeps the devices of its ended containers.
         """
         stale = _stale_pods(ledger, active)
         after = allocation.release_pods(ledger, stale) if stale else ledger

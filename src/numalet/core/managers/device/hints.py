@@ -60,7 +60,7 @@ class TouchedSets(Value, dict=True):
 
     @property
     def rule(self) -> HintRule | None:
-        """The offered sets as a rule; None if a list is faster."""
+        """The offered sets as a rule, unless a list is faster."""
         return self.as_rule if self.tried is None else None
 
     @cached_property
@@ -85,7 +85,7 @@ class TouchedSets(Value, dict=True):
         return self._touching(self.requested, None)
 
     def _touching(self, need: int, names: frozenset[str] | None) -> Requirement:
-        """Require ``need`` of these devices; of all known ones if ``names`` is None."""
+        """Require ``need`` of these devices; without ``names``, of all known ones."""
         counts: dict[NumaMask, int] = {}
         for mask, ids in self.devices.ids_by_mask.items():
             inside = mask & self.all_nodes
@@ -152,6 +152,7 @@ def _hints(
     devices = ledger.inventory.devices_of(resource)
     if not devices.has_topology:
         return NoPreference()
+    # A container or pod that has devices gets hints for exactly these.
     if held:
         if len(held) != requested:
             return Impossible(OtherNumberHeld(resource, len(held), requested))
@@ -188,7 +189,6 @@ def _tried(
     reused: frozenset[str],
     all_nodes: NumaMask,
 ) -> TriedSets:
-    """Enumerate all sets of few nodes."""
     parts = [
         (mask, len(ids), len(ids & usable), len(ids & reused) if reused else 0)
         for mask, ids in devices.ids_by_mask.items()
@@ -203,6 +203,7 @@ def _tried(
                 known += all_here
                 free += free_here
                 again += again_here
+        # The preferred size counts all known devices, even unhealthy and used ones.
         if not size and known >= requested:
             size = nodes.bit_count()
         if again == must and free + again >= requested:

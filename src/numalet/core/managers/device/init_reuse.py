@@ -1,10 +1,7 @@
 """Devices of init containers that later containers of the pod reuse.
 
-An init container has ended when the next container runs, so a later one may get its devices.
-Sidecars and app containers keep theirs, so no other container can reuse these. Reused devices are
-allocated wherever they are: the kubelet does not check their health or the affinity again.
-
-Kubelet: ``devicesToReuse`` of ``ManagerImpl.Allocate``, v1.32.
+The kubelet allocates reused devices wherever they are: it does not check their health or the
+affinity again. Kubelet: ``devicesToReuse`` of ``ManagerImpl.Allocate``, v1.32.
 """
 
 from __future__ import annotations
@@ -15,14 +12,12 @@ from numalet.core.model.value import replace
 
 
 def of_this_pod_only(ledger: DeviceLedger, pod: Pod) -> DeviceLedger:
-    """Forget the reusable devices of other pods."""
     if ledger.reusable.pod_uid in ("", pod.uid):
         return ledger
     return replace(ledger, reusable=NOTHING_REUSABLE)
 
 
 def after(ledger: DeviceLedger, pod: Pod, container: Container) -> DeviceLedger:
-    """Update the reusable devices after this container got its devices."""
     held = ledger.records.get(pod.uid, {}).get(container.name)
     if not held:
         return ledger
@@ -31,6 +26,8 @@ def after(ledger: DeviceLedger, pod: Pod, container: Container) -> DeviceLedger:
     device_ids = dict(ledger.reusable.device_ids)
     for resource, record in held.items():
         before = device_ids.get(resource, frozenset())
+        # An init container has ended when the next one runs, so its devices become reusable.
+        # Sidecars and app containers keep theirs.
         if container.kind is ContainerKind.INIT:
             device_ids[resource] = before | record.device_ids
         else:

@@ -49,7 +49,6 @@ class KnownDevices(Value, dict=True):
 
     @cached_property
     def masks(self) -> Mapping[str, NumaMask]:
-        """NUMA nodes by device id; empty for devices without a node."""
         return {
             name: numa_mask.of(
                 min(node, _NOWHERE) if node >= 0 else _NOWHERE for node in device.numa_nodes
@@ -113,7 +112,7 @@ class Inventory(Value):
         return self.known.get(resource, NOTHING_KNOWN)
 
     def healthy(self, resource: str) -> frozenset[str]:
-        """Return the healthy ids, in use or not; empty if the resource is not registered."""
+        """Return the healthy ids, in use or not."""
         registration = self.registered.get(resource)
         return frozenset() if registration is None else registration.healthy
 

@@ -43,7 +43,6 @@ class ReusableDevices(Value):
     device_ids: Mapping[str, frozenset[str]]
 
     def of(self, pod_uid: str, resource: str) -> frozenset[str]:
-        """Return the devices that this pod may reuse."""
         return (
             self.device_ids.get(resource, frozenset()) if pod_uid == self.pod_uid else frozenset()
         )
@@ -67,9 +66,10 @@ class WrittenCheckpoint(Value, dict=True):
 class DeviceLedger(Value):
     """The Device Manager's state.
 
-    ``in_use`` are the devices that cannot be allocated. ``running`` are containers that ran when
-    the kubelet started; the manager needs them only until every source of pods is ready.
-    ``written`` is None until the first write of a checkpoint.
+    ``in_use`` are the devices that cannot be allocated; some may have no record after a failed
+    allocation. ``running`` are containers that ran when the kubelet started; the manager needs them
+    only until every source of pods is ready. ``written`` is unset until the first write of a
+    checkpoint.
     """
 
     inventory: Inventory = NOTHING_REPORTED
@@ -93,14 +93,12 @@ class DeviceLedger(Value):
 
     @property
     def handled(self) -> Set[str]:
-        """All resources that the Device Manager handles."""
         return self.inventory.registered.keys() | self.in_use.keys()
 
     def record(self, key: ContainerKey, resource: str) -> DeviceRecord | None:
         return self.records.get(key.pod_uid, {}).get(key.container, {}).get(resource)
 
     def held_by_pod(self, pod_uid: str, resource: str) -> frozenset[str]:
-        """Return the devices of a resource that all containers of a pod hold."""
         return frozenset(
             name
             for resources in self.records.get(pod_uid, {}).values()
@@ -133,7 +131,6 @@ def in_use_by(records: Records) -> dict[str, frozenset[str]]:
 def with_record(
     records: Records, key: ContainerKey, resource: str, record: DeviceRecord
 ) -> Records:
-    """Add this record, or replace an earlier one."""
     of_pod = records.get(key.pod_uid, {})
     of_container = {**of_pod.get(key.container, {}), resource: record}
     return {**records, key.pod_uid: {**of_pod, key.container: of_container}}

@@ -88,8 +88,6 @@ class TooFewFree(Value):
 
 
 class PreferenceFailed(Value):
-    """The plugin failed to return its preferred devices."""
-
     code: ClassVar[str] = "device/preference-failed"
     sentence: ClassVar[str] = (
         "The device plugin of {resource} could not return its preferred devices for container "
@@ -104,8 +102,6 @@ class PreferenceFailed(Value):
 
 
 class Vetoed(Value):
-    """The plugin did not accept the chosen devices."""
-
     code: ClassVar[str] = "device/vetoed"
     sentence: ClassVar[str] = (
         "The device plugin of {resource} did not accept the devices of container {container}: "

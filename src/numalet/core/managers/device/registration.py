@@ -63,7 +63,6 @@ def restarted(written: WrittenCheckpoint | None, running: Iterable[ContainerKey]
 
 
 def checkpointed(old: DeviceLedger) -> DeviceLedger:
-    """Return the ledger after a write of the checkpoint."""
     registered = old.inventory.registered
     healthy = {name: registered[name].healthy_in_order for name in sorted(registered)}
     return replace(old, written=WrittenCheckpoint(old.records, healthy))

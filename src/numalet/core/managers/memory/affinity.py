@@ -18,10 +18,7 @@ from numalet.core.model.numa_mask import NumaMask
 
 
 def best(offered: MemoryHintFamily, containing: NumaMask = numa_mask.EMPTY) -> Hint | None:
-    """Return the best offered set that contains the given nodes, or None.
-
-    No offered set is smaller than the preferred size, so the smallest set is the best.
-    """
+    """Return the best offered set that contains the given nodes, if any."""
     masks = _possible(offered, containing)
     if containing:
         masks = [mask for mask in masks if numa_mask.contains(mask, containing)]
@@ -29,6 +26,7 @@ def best(offered: MemoryHintFamily, containing: NumaMask = numa_mask.EMPTY) -> H
         return None
     fewest = min(map(int.bit_count, masks))
     smallest = min([mask for mask in masks if mask.bit_count() == fewest])
+    # No offered set is smaller than the preferred size, so the smallest set is the best.
     return Hint(smallest, fewest == offered.preferred_size)
 
 

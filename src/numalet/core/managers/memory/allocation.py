@@ -1,10 +1,7 @@
 """Allocate and release a container's blocks in the node map.
 
-Each requested type gives one block of the full size on all nodes of the affinity. Memory reused
-from init containers is not taken again; the rest is taken from the lowest node upwards. Every node
-of the affinity counts the block and joins the group, even if it gives no memory.
-
-Kubelet: ``staticPolicy.Allocate``, ``RemoveContainer``, v1.32.
+Each requested type gives one block of the full size on all nodes of the affinity. Kubelet:
+``staticPolicy.Allocate``, ``RemoveContainer``, v1.32.
 """
 
 from __future__ import annotations
@@ -29,12 +26,14 @@ from numalet.core.model.value import without_keys
 def allocate(
     ledger: MemoryLedger, pod: Pod, container: Container, demand: Demand, affinity: NumaMask
 ) -> MemoryLedger:
-    """Allocate the demand on the nodes of the affinity."""
     node_ids = numa_mask.ids(affinity)
     nodes = dict(ledger.nodes)
     reusable = ledger.reusable.of_pod(pod.uid)
     for name, size in demand.items():
+        # Memory reused from init containers is not taken again.
         left = max(0, size - reusable.get((affinity, name), 0))
+        # From the lowest node upwards, as much as each has. Every node of the affinity counts the
+        # block and joins the group, even if it gives no memory.
         for node_id in node_ids:
             node = nodes[node_id]
             moved = min(left, node.tables[name].free)
@@ -52,7 +51,6 @@ def allocate(
 def allocate_whole(
     ledger: MemoryLedger, pod_uid: str, total: Blocks, parts: Mapping[str, Blocks]
 ) -> MemoryLedger:
-    """Take a pod's blocks from their nodes, and record its containers' parts of them."""
     nodes = dict(ledger.nodes)
     for block in total:
         _count(nodes, block.nodes, +1, group=numa_mask.of(block.nodes))
@@ -66,16 +64,14 @@ def allocate_whole(
 
 
 def release(ledger: MemoryLedger, key: ContainerKey) -> MemoryLedger:
-    """Release this container; return the same ledger if it has no record.
-
-    The last container releases the blocks of a pod that was placed as a whole.
-    """
+    """Release this container; return the same ledger if it has no record."""
     of_pod = ledger.blocks.get(key.pod_uid, {})
     if key.container not in of_pod:
         return ledger
     others = without_keys(of_pod, (key.container,))
     if not others:
         return release_pod(ledger, key.pod_uid)
+    # The blocks of a pod that was placed as a whole stay until its last container ends.
     blocks = () if key.pod_uid in ledger.pods else of_pod[key.container]
     return _given_back(ledger, blocks, {**ledger.blocks, key.pod_uid: others}, ledger.pods)
 
@@ -109,12 +105,13 @@ def _given_back(
 def _count(
     nodes: dict[int, NodeMemory], node_ids: tuple[int, ...], change: int, group: NumaMask | None
 ) -> None:
-    """Count a block on its nodes. A node without assignments leaves its group."""
+    """Count a block on its nodes; without ``group``, at its release."""
     for node_id in node_ids:
         node = nodes[node_id]
         assignments = node.assignments + change
         if group is not None:
             new_group = group
         else:
+            # A node without assignments leaves its group.
             new_group = node.group if assignments else numa_mask.of((node_id,))
         nodes[node_id] = NodeMemory(assignments, node.tables, new_group)

@@ -20,7 +20,6 @@ Demand = Mapping[str, int]
 
 
 def is_guaranteed(pod: Pod) -> bool:
-    """Return whether the Memory Manager handles this pod at all."""
     return pod.qos_class is QosClass.GUARANTEED
 
 
@@ -59,8 +58,7 @@ def _memory_of(
 def of_pod(pod: Pod, behaviour: Behaviour = EXACT) -> Demand | NotAnInteger:
     """Return max(apps + sidecars, each init container + the sidecars before it), by type.
 
-    The kubelet omits types that no app container requests. Kubelet: ``getPodRequestedResources``,
-    v1.32.
+    Kubelet: ``getPodRequestedResources``, v1.32.
     """
     sidecars: dict[str, int] = {}
     init_peak: dict[str, int] = {}
@@ -80,6 +78,7 @@ def of_pod(pod: Pod, behaviour: Behaviour = EXACT) -> Demand | NotAnInteger:
                     apps[name] = apps.get(name, 0) + size
                 case _:
                     assert_never(container.kind)
+    # The kubelet omits types that no app container requests.
     names = {*apps} if behaviour.pod_total_of_app_types else {*apps, *sidecars, *init_peak}
     return {
         name: max(apps.get(name, 0) + sidecars.get(name, 0), init_peak.get(name, 0))

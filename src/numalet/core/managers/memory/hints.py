@@ -1,21 +1,12 @@
 """The sets of NUMA nodes that can hold a demand, in the kubelet's order of hints.
 
-The manager offers a set if it passes these steps in order:
-
-1. The allocatable memory of its nodes suffices for every requested type. A hint is preferred if
-   it has the size of the smallest such set, even if that set fails step 2 or 3.
-2. One node: it is not part of a group. Several nodes: each of them is unused, or the set is
-   exactly its group.
-3. The free memory of its nodes suffices for every requested type, including the memory that this
-   pod may reuse on exactly this set.
+The manager offers a set if the allocatable memory of its nodes suffices, the groups allow it, and
+their free memory suffices, including the memory that this pod may reuse on exactly this set. A hint
+is preferred if it has the size of the smallest set with enough allocatable memory, even if that set
+itself is not offered. Every requested type offers the same sets.
 
 A rule describes the sets of unused nodes, because adding a node never hurts. The few other possible
-sets are listed one by one: nodes and groups in use, and sets with reusable memory. They are the
-rule's islands; see ``core.hints.rule``.
-
-Every requested type offers the same sets. If no set fits, the kubelet's Memory Manager returns
-nothing, which the merge reads as "no preference"; the pod then fails at its allocation.
-
+sets are its islands (``core.hints.rule``): nodes and groups in use, and sets with reusable memory.
 Kubelet: ``staticPolicy.calculateHints``, v1.32.
 """
 
@@ -67,12 +58,13 @@ class MemoryHintFamily(Value, dict=True):
 
     @property
     def rule(self) -> HintRule | None:
-        """The offered sets as a rule; None if a list is faster, or if no rule is possible."""
+        """The offered sets as a rule, unless a list is faster or sizes wrap around."""
         return self.as_rule if self.tried is None else None
 
     @cached_property
     def as_rule(self) -> HintRule | None:
-        """The offered sets as a rule; None if sizes wrap around, so that sums follow no rule."""
+        """The offered sets as a rule."""
+        # Sums that wrap around follow no rule.
         if self._wraps_around:
             return None
         open_sets = _open_sets(self.ledger.nodes, self.demand)
@@ -121,7 +113,7 @@ class MemoryHintFamily(Value, dict=True):
 
     @cached_property
     def _wraps_around(self) -> bool:
-        """Whether a sum may exceed 2^64 and wrap around; then more nodes may have less memory."""
+        """Whether a sum may exceed 2^64: then more nodes may have less memory."""
         reusable = sum(self.ledger.reusable.sizes.values())
         for name in self.demand:
             tables = [node.tables[name] for node in self.ledger.nodes.values()]
@@ -196,7 +188,7 @@ def _possible_islands(ledger: MemoryLedger, pod_uid: str) -> list[NumaMask]:
 
 
 def missing_type(nodes: Mapping[int, NodeMemory], demand: Demand) -> UnknownMemoryType | None:
-    """Return a requested type for which some node has no table, if any."""
+    """Return a requested type that some node has no table for, if any."""
     for node_id, node in nodes.items():
         if not demand.keys() <= node.tables.keys():
             lacking = next(resource for resource in demand if resource not in node.tables)
@@ -205,7 +197,7 @@ def missing_type(nodes: Mapping[int, NodeMemory], demand: Demand) -> UnknownMemo
 
 
 def why_not(ledger: MemoryLedger, pod_uid: str, demand: Demand, mask: NumaMask) -> Reason | None:
-    """Return why a set cannot hold a demand, by the kubelet's tests in order, or None."""
+    """Return why a set cannot hold a demand, by the kubelet's tests in order."""
     outside = mask & ~numa_mask.of(ledger.nodes)
     if outside:
         return GivesNoMemory(outside)

@@ -1,14 +1,9 @@
-"""Memory of init containers that later containers of the pod reuse.
+"""Memory of init containers that later containers of the pod reuse, *on exactly the same nodes*.
 
-An init container has ended when the next container runs, so its memory is available again for a
-later container *on exactly the same nodes*. Several init containers contribute their largest size,
-not their sum; sidecars and app containers use it up one after the other.
-
-Two records hold this. ``ReusableMemory`` has the reusable sizes. The blocks of init containers
-shrink by the sizes that later containers take over, so that the sizes of all blocks add up to the
-reserved memory; a block may shrink to 0 and stays.
-
-Kubelet: ``updateInitContainersMemoryBlocks``, ``updatePodReusableMemory``, v1.32.
+``ReusableMemory`` has the reusable sizes. In addition the blocks of init containers shrink by the
+sizes that later containers take over, so that the sizes of all blocks add up to the reserved
+memory; a block may shrink to 0 and stays. Kubelet: ``updateInitContainersMemoryBlocks``,
+``updatePodReusableMemory``, v1.32.
 """
 
 from __future__ import annotations
@@ -31,6 +26,8 @@ def after(
     sizes = dict(before)
     for block in blocks:
         place = (numa_mask.of(block.nodes), block.resource)
+        # Several init containers contribute their largest size, not their sum; sidecars and app
+        # containers use it up.
         if is_init:
             sizes[place] = max(sizes.get(place, 0), block.size_bytes)
         else:

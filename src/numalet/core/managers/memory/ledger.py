@@ -54,7 +54,6 @@ class ReusableMemory(Value):
     sizes: Mapping[tuple[NumaMask, str], int]
 
     def size_bytes(self, pod_uid: str, mask: NumaMask, resource: str) -> int:
-        """Return the memory that this pod may reuse on exactly this set."""
         return self.sizes.get((mask, resource), 0) if pod_uid == self.pod_uid else 0
 
     def of_pod(self, pod_uid: str) -> Mapping[tuple[NumaMask, str], int]:
@@ -90,7 +89,7 @@ class MemoryLedger(Value, dict=True):
     pods: Mapping[str, Blocks] = field(default_factory=dict)
 
     def blocks_of(self, pod_uid: str, container: str) -> Blocks | None:
-        """Return a container's blocks; None without a record. A record may be empty."""
+        """Return a container's blocks, if it has a record; a record may be empty."""
         return self.blocks.get(pod_uid, {}).get(container)
 
     def holders(self, pod_uid: str | None = None) -> list[ContainerKey]:
@@ -118,7 +117,6 @@ class MemoryLedger(Value, dict=True):
         return self.following(self)
 
     def following(self, before: MemoryLedger) -> MemoryLedger:
-        """Copy the capacity of the ledger before."""
         self.__dict__["capacity"] = before.capacity
         return self
 
@@ -144,5 +142,4 @@ EMPTY_LEDGER = MemoryLedger({}, {})
 def with_blocks(
     all_blocks: Mapping[str, Mapping[str, Blocks]], pod_uid: str, container: str, blocks: Blocks
 ) -> dict[str, Mapping[str, Blocks]]:
-    """Return the records with this container's blocks replaced."""
     return {**all_blocks, pod_uid: {**all_blocks.get(pod_uid, {}), container: blocks}}

@@ -1,8 +1,9 @@
 """The memory of a pod that is placed as a whole, and its division among its containers.
 
 Such a pod requests its total of each memory type in ``spec.resources``. It gets one block of each
-type on one set of nodes, by one merged hint, and the node map counts these blocks. A container that
-is Guaranteed by itself has its own sizes out of them; all others share the rest.
+type on one set of nodes, by one merged hint, and the node map counts these blocks until its last
+container ends. A container that is Guaranteed by itself has its own sizes out of them; all others
+share the rest.
 
 An example, recorded from a kubelet v1.36: a pod with 1536Mi, init containers i0 (1536Mi) and i1
 (768Mi), containers c0 (768Mi) and c1 (0).
@@ -12,11 +13,6 @@ An example, recorded from a kubelet v1.36: a pod with 1536Mi, init containers i0
     i1           768Mi              runs after i0, from all of it again
     c0           768Mi              exclusive, after the init containers have ended
     c1           768Mi              the shared rest, here without other containers
-
-The end of an init container releases nothing: the pod's blocks stay until its last container ends.
-
-Exact mode also has a kubelet bug: after a restart the node map counts a running pod twice, while
-its blocks list it once (``Behaviour.pods_placed_whole_are_placed_anew``).
 
 Kubelet: ``staticPolicy.AllocatePod``, ``validatePodScopeResources``, v1.36.
 """
@@ -69,6 +65,8 @@ class MemoryPodPools(Value):
         total = demand.of_pod_level(pod, self.policy.behaviour)
         if not demand.is_guaranteed(pod) or isinstance(total, NotAnInteger):
             return ledger
+        # Kubelet bug in exact mode: after a restart a running pod is allocated again, so the node
+        # map counts it twice, while its blocks list it once.
         if self._stays(ledger, pod, total):
             return ledger
         parts = self._asked_alone(pod)
@@ -108,10 +106,9 @@ class MemoryPodPools(Value):
 def nothing_to_share(
     pod: Pod, total: Demand, parts: _Parts
 ) -> NoMemoryToShare | NoMemoryToShareAtStart | None:
-    """Return why a container that shares would have no memory of a type, or None.
+    """Return why a container that shares would have no memory of a type, if so.
 
-    The kubelet compares the types in random order; here they are sorted. Kubelet:
-    ``staticPolicy.validatePodScopeResources``, v1.36.
+    Kubelet: ``staticPolicy.validatePodScopeResources``, v1.36.
     """
     exclusive: dict[str, int] = {}
     some_share = False
@@ -122,6 +119,7 @@ def nothing_to_share(
             for name, size in asked.items():
                 exclusive[name] = exclusive.get(name, 0) + size
         elif not asked:
+            # The kubelet compares the types in random order; here they are sorted.
             for name, size in total.items():
                 if exclusive.get(name, 0) >= size:
                     return NoMemoryToShareAtStart(
@@ -134,11 +132,7 @@ def nothing_to_share(
 
 
 def _divided(pod: Pod, total: Demand, parts: _Parts, wraps: bool) -> list[tuple[str, Demand]]:
-    """Return every container's part of the pod's memory, in order of allocation.
-
-    If app containers request a type that the pod does not, the rest for sharing containers is
-    negative: with ``wraps`` it wraps around, as in the kubelet.
-    """
+    """Return every container's part of the pod's memory, in order of allocation."""
     left = dict(total)
     at_start: dict[str, Demand] = {}
     for container in pod.containers():
@@ -147,6 +141,8 @@ def _divided(pod: Pod, total: Demand, parts: _Parts, wraps: bool) -> list[tuple[
             at_start[container.name] = {name: left[name] for name in total}
         elif container.kind is not ContainerKind.INIT:
             for name, size in asked.items():
+                # If app containers request a type that the pod does not, the rest is negative and
+                # wraps around, as in the kubelet.
                 if name in total or (wraps and container.kind is ContainerKind.APP):
                     left[name] = (left.get(name, 0) - size) & UINT64
     return [

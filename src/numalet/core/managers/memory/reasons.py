@@ -23,7 +23,7 @@ class NotAnInteger(Value):
 
 
 class NoNodeFits(Value):
-    """No set of nodes has room, so there is no default affinity."""
+    """No set of nodes is large enough, so there is no default affinity."""
 
     code: ClassVar[str] = "memory/no-node-fits"
     sentence: ClassVar[str] = (

@@ -53,11 +53,7 @@ class MemoryStaticPolicy(Value):
         return self._computed(ledger, pod, asked)
 
     def pod_hints(self, ledger: MemoryLedger, pod: Pod) -> ProviderHints | Refused:
-        """Return hints for the pod's total; no preference unless the pod is Guaranteed.
-
-        If some container has blocks, the kubelet uses only the first such container and compares it
-        with the pod's total. The usual result is "no preference".
-        """
+        """Return hints for the pod's total; no preference unless the pod is Guaranteed."""
         if not demand.is_guaranteed(pod):
             return NO_HINTS
         asked = demand.of_pod(pod, self.behaviour)
@@ -68,6 +64,8 @@ class MemoryStaticPolicy(Value):
     def hints_for(self, ledger: MemoryLedger, pod: Pod, asked: Demand) -> ProviderHints | Refused:
         """Return hints for a total, or for the current nodes of the pod's containers."""
         records = (ledger.blocks_of(pod.uid, each.name) for each in pod.containers())
+        # The kubelet compares only the first container that has blocks with the pod's total, so
+        # the usual result is "no preference".
         held = [blocks for blocks in records if blocks is not None]
         return self._held(held, asked) if held else self._computed(ledger, pod, asked)
 
@@ -211,14 +209,14 @@ class MemoryStaticPolicy(Value):
 
 
 def _without_reuse(ledger: MemoryLedger, pod_uid: str) -> MemoryLedger:
-    """Remove this pod's reusable memory; return the same ledger if it has none."""
+    """Remove this pod's reusable memory."""
     if not pod_uid or ledger.reusable.pod_uid != pod_uid:
         return ledger
     return ledger.with_reusable(NOTHING_REUSABLE)
 
 
 def _missing_type(ledger: MemoryLedger, asked: Demand) -> UnknownMemoryType | None:
-    """Return a requested type for which some node has no table, if any."""
+    """Return a requested type that some node has no table for, if any."""
     is_known = asked.keys() <= ledger.capacity.types
     return None if is_known else hints.missing_type(ledger.nodes, asked)
 
@@ -230,12 +228,10 @@ def _given_mask(
     affinity: Hint,
     missing: UnknownMemoryType,
 ) -> NumaMask | Refused:
-    """Return the affinity's nodes unchanged, if some node lacks a table for a requested type.
-
-    The kubelet reads the affinity's nodes first, and the others only to find or to extend a set. It
-    crashes when it reads a node without such a table. Such an affinity comes from the pod's total,
-    which omits the types that only init containers request.
-    """
+    """Return the affinity's nodes, although some node lacks a table for a requested type."""
+    # The kubelet crashes when it reads a node without such a table. It reads the affinity's nodes
+    # first, and the others only to find or to extend a set. Such an affinity comes from the pod's
+    # total, which omits the types that only init containers request.
     if affinity.mask is None:
         return Refused(missing)
     inside = {node_id: ledger.nodes[node_id] for node_id in numa_mask.ids(affinity.mask)}
@@ -254,6 +250,7 @@ def _has_free(ledger: MemoryLedger, asked: Demand, mask: NumaMask) -> bool:
         free = 0
         for node_id in node_ids:
             free += ledger.nodes[node_id].tables[name].free
+        # Modulo 2^64, as in the kubelet.
         if free & UINT64 < size:
             return False
     return True

@@ -36,6 +36,8 @@ def of_demand(ledger: MemoryLedger, pod_uid: str, demand: Demand) -> TriedSets:
             if allocatable[mask] & UINT64 < asked:
                 break
         else:
+            # The preferred size comes from the first set with enough allocatable memory, even if
+            # the next tests reject this set.
             size = size or mask.bit_count()
             if bound and not _respects(bound, mask):
                 continue

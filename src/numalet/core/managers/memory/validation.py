@@ -1,10 +1,6 @@
 """Whether a ledger from a state file fits this machine and this configuration.
 
-The manager rebuilds a ledger from the machine's empty node map and every block, and compares. It
-compares free and reserved memory as sums over a group, because the figures of a group's single
-nodes depend on the order of events. The kubelet sums every type of a node over its whole group, and
-crashes if another node of the group has no pages of that size.
-
+The manager rebuilds a ledger from the machine's empty node map and every block, and compares.
 Kubelet: ``staticPolicy.validateState``, ``areMachineStatesEqual``, v1.32.
 """
 
@@ -133,6 +129,9 @@ def _different_table(
         value, wanted = getattr(mine, what), getattr(theirs, what)
         if value != wanted:
             return _differs(f"{name} {what.replace('_', ' ')}", node_id, value, wanted)
+    # Free and reserved memory are compared as sums over a group, because the figures of its
+    # single nodes depend on the order of events. The kubelet crashes here if another node of the
+    # group has no pages of that size.
     group = numa_mask.ids(restored[node_id].group)
     for other in group:
         if name not in restored[other].tables or name not in expected[other].tables:
