@@ -1,5 +1,4 @@
-"""Things that listen: the agent's API.
+"""Servers of the agent.
 
-A server reads the current ``AgentView``, an immutable value, and asks for changes through the
-``Door``. It decides nothing and keeps nothing.
+A server reads the current immutable ``AgentView`` and requests changes through the ``Door``.
 """

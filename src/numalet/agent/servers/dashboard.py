@@ -1,6 +1,6 @@
-"""The agent as a source of the dashboard: its view, once for each change, as pages are made of it.
+"""The agent as a data source of the dashboard.
 
-Beside a kubelet the pods are those that its state files know, with what was seen of them.
+Next to a kubelet, the pods are those of its state files.
 """
 
 from __future__ import annotations
@@ -37,10 +37,9 @@ PATH: Final = "/ui"
 
 
 class DashboardLinks(Mutable):
-    """Who makes links into the dashboard, and the certificate that a browser is shown there.
+    """Creates dashboard links; ``make`` is unset without a dashboard.
 
-    ``make`` is None where no dashboard is served. ``fingerprint`` is the SHA-256 of the
-    certificate, empty unless it is the agent's own.
+    ``fingerprint`` is the SHA-256 of the agent's own certificate, else empty.
     """
 
     make: Callable[[], Link] | None = None
@@ -48,7 +47,7 @@ class DashboardLinks(Mutable):
 
 
 class AgentNode:
-    """A ``NodeSource`` that is the agent behind this door."""
+    """A ``NodeSource`` for the agent behind this door."""
 
     def __init__(self, door: Door, clock: Callable[[], datetime]) -> None:
         self._door = door
@@ -57,9 +56,10 @@ class AgentNode:
         self._made: tuple[AgentView, NodeView] | None = None
 
     def view(self) -> NodeView:
-        """The current node; made again if the agent's view has changed."""
+        """The current node, rebuilt after a change."""
         of = self._door.view()
         if self._made is None or self._made[0] is not of:
+            # A new view often shows the same; keeping the old one spares the pages a render.
             made = _view(of, self._revision + 1, self._clock())
             if self._made is not None and _is_same(self._made[1], made):
                 made = self._made[1]
@@ -68,20 +68,18 @@ class AgentNode:
         return self._made[1]
 
     async def changed(self) -> None:
-        """Wait until the agent has another view."""
         await self._door.changed()
 
     def history(self) -> Sequence[HistoryPoint]:
-        """None is kept here."""
+        """The agent keeps no history."""
         return ()
 
     def log_path(self, key: ContainerKey) -> Path | None:
-        """Where the output of the latest attempt is."""
         return self._door.log_path(key)
 
 
 def _is_same(before: NodeView, after: NodeView) -> bool:
-    """Whether two views are equal but for their time."""
+    """Compare two views without their times and revisions."""
     was, now = before.node, after.node
     same_revision = replace(now.snapshot, revision=was.snapshot.revision)
     if now.roster != was.roster or same_revision != was.snapshot:
@@ -109,7 +107,7 @@ def _view(of: AgentView, revision: int, at: datetime) -> NodeView:
 
 
 def _row(of: AgentView, record: PodRecord) -> PodRow:
-    """The row of a pod. A record has no more of a rejection than what the kubelet says of it."""
+    """Build a row; the record of a rejected pod has only the kubelet's reason and message."""
     run, pod, verdict = record.run, record.workload.pod, record.run.verdict
     if verdict is not None and not verdict.admitted:
         return PodRow(
@@ -142,7 +140,7 @@ _NOTHING: Final = Placement(frozenset(), (), {})
 
 
 def _observed_rows(seen: KubeletObservation) -> list[PodRow]:
-    """The pods that a kubelet keeps: known by what they hold, and by the names of their logs."""
+    """Rows of a kubelet's pods, from their allocations and log names."""
     held: dict[str, dict[str, Placement]] = {}
     for key, each in seen.held.items():
         held.setdefault(key.pod_uid, {})[key.container] = each
@@ -151,7 +149,8 @@ def _observed_rows(seen: KubeletObservation) -> list[PodRow]:
         named = seen.evidence.pods.get(uid, PodName("default", uid))
         rows.append(
             PodRow(
-                # Only Guaranteed pods get CPUs or memory of their own, which is all that is known.
+                # The state files contain only exclusive CPUs and memory, which only Guaranteed pods
+                # get.
                 pod=Pod(
                     uid=uid,
                     name=named.name,
@@ -201,7 +200,6 @@ def _notes(codes: Sequence[str]) -> list[Note]:
 
 
 def _problems(seen: KubeletObservation | None) -> list[Note]:
-    """The lasting problems of a kubelet."""
     if seen is None:
         return []
     return [node_views.note(problem.finding) for problem in seen.lasting_problems]

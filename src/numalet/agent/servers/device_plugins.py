@@ -1,10 +1,8 @@
-"""Where device plugins register, and all of them together as the Device Manager asks them.
+"""Registration of device plugins, and their answers for the Device Manager.
 
-A plugin registers on ``kubelet.sock`` and is called back on its own socket in the same folder.
-Its device list goes to the listener as it changes; when the list ends, for whatever reason,
-the plugin has stopped, and after the grace period its resource is gone. A plugin that registers
-again takes the place of the one before: what the old connection still says is ignored.
-Kubelet: ``devicemanager/plugin/v1beta1`` and ``ManagerImpl``, v1.32.
+A plugin registers on ``kubelet.sock`` and is called on its own socket. When its device list ends,
+it has stopped; its resource disappears after the grace period. A new registration replaces the old
+one. Kubelet: ``devicemanager/plugin/v1beta1`` and ``ManagerImpl``, v1.32.
 """
 
 from __future__ import annotations
@@ -50,44 +48,41 @@ GRACE_SECONDS: Final = 300.0
 
 
 class PluginListener(Protocol):
-    """Receives what plugins do. Called in the event loop; must not wait."""
+    """Receives events of plugins. Called in the event loop; must not block."""
 
     def plugin_registered(self, resource: str, socket: str) -> None:
-        """The plugin on this socket is the one of its resource from now on."""
+        """A plugin registered or replaced the previous one of its resource."""
 
     def plugin_refused(self, resource: str, error: str) -> None:
-        """A plugin was not registered; the text is what it was answered."""
+        """A registration was refused with this error."""
 
     def plugin_reported(self, resource: str, devices: tuple[Device, ...]) -> None:
-        """The plugin's devices are these now."""
+        """The plugin sent a new device list."""
 
     def plugin_stopped(self, resource: str) -> None:
-        """The plugin ended; the node cannot allocate its devices."""
+        """The plugin ended; its devices cannot be allocated."""
 
     def plugin_expired(self, resource: str) -> None:
-        """The plugin ended long ago; the node no longer has its resource."""
+        """The grace period ended; the node no longer has the resource."""
 
 
 class Settings(Value, kw_only=True):
-    """How long to wait for plugins, and how long a resource outlives its plugin."""
+    """Timeouts, and how long a resource outlives its plugin."""
 
     deadlines: Deadlines = Deadlines()
     grace_seconds: float = GRACE_SECONDS
 
 
 class _Member(Mutable):
-    """One registered resource: its plugin, who reads its lists, when it is forgotten."""
-
     endpoint: Endpoint | None = None
     watching: asyncio.Task[None] | None = None
     expiry: asyncio.TimerHandle | None = None
 
 
 class DevicePlugins(Mutable):
-    """All plugins of a node; it answers for them as ``PreferredDevices`` asks.
+    """All plugins of a node; implements ``PreferredDevices``.
 
-    ``described`` are resources that an administrator described: they have no plugin to ask
-    unless one registers.
+    ``described`` are resources from the administrator, which need no plugin.
     """
 
     listener: PluginListener
@@ -100,17 +95,17 @@ class DevicePlugins(Mutable):
     _folder: Path = Path()
 
     def counted(self) -> Counts:
-        """The metrics. Allocations are counted where decisions are made, registrations here."""
+        """Registrations and allocations for metrics."""
         return self._registrations.and_also([self._allocations])
 
     async def start(self, root: Path, known: Iterable[str] = ()) -> Path:
-        """Listen below the root folder; the socket's path.
+        """Listen below the root folder; return the socket's path.
 
-        Old sockets are removed, so that plugins see the new one and register again. ``known`` are
-        the resources of the checkpoint: their plugins count as stopped just now.
+        ``known`` are the resources in the checkpoint; their grace period starts now.
         """
         self._folder = root / FOLDER
         self._folder.mkdir(mode=0o750, exist_ok=True)
+        # Plugins watch the folder: the removal makes them register again.
         for entry in self._folder.iterdir():
             if stat.S_ISSOCK(entry.lstat().st_mode):
                 entry.unlink()
@@ -123,7 +118,7 @@ class DevicePlugins(Mutable):
         return self._folder / SOCKET
 
     async def stop(self) -> None:
-        """Disconnect all plugins. They keep running and register with the next one."""
+        """Disconnect all plugins; they register with the next agent."""
         if self._server is not None:
             await self._server.stop(0)
             (self._folder / SOCKET).unlink(missing_ok=True)
@@ -131,19 +126,19 @@ class DevicePlugins(Mutable):
             await _disconnect(member)
 
     def preferred(self, question: PreferenceQuestion) -> Preferred | CallFailed:
-        """The devices that the plugin prefers. Waits for the answer until a deadline."""
+        """The devices that the plugin prefers. Blocks until a deadline."""
         if self._is_described(question.resource):
             return NO_SAY.preferred(question)
         if question.resource not in self._members:
             return CallFailed(kubelet_rpc.endpoint_missing(question.resource))
         endpoint = self._endpoint(question.resource)
-        # Known from the checkpoint alone: it is not known yet whether it has preferences.
+        # A plugin known only from the checkpoint has not reported whether it has preferences.
         return Preferred() if endpoint is None else endpoint.preferred(question)
 
     def allocate(
         self, container: ContainerKey, resource: str, device_ids: tuple[str, ...]
     ) -> AllocateAnswer:
-        """Whether the plugin allocates these devices. Waits until a deadline."""
+        """Call ``Allocate``. Blocks until a deadline."""
         if self._is_described(resource):
             return NO_SAY.allocate(container, resource, device_ids)
         endpoint = self._endpoint(resource)
@@ -161,12 +156,12 @@ class DevicePlugins(Mutable):
             )
 
     def asks_before_start(self, resource: str) -> bool:
-        """Whether the plugin wants a call before each start of a container."""
+        """Whether the plugin requires ``PreStartContainer``."""
         endpoint = None if self._is_described(resource) else self._endpoint(resource)
         return endpoint is not None and endpoint.wants_pre_start
 
     async def pre_start(self, resource: str, device_ids: Iterable[str]) -> CallFailed | None:
-        """Ask the plugin before a container with its devices starts, if it wants to be asked."""
+        """Call ``PreStartContainer`` if the plugin requires it."""
         if self._is_described(resource):
             return None
         endpoint = self._endpoint(resource)
@@ -175,16 +170,16 @@ class DevicePlugins(Mutable):
         return await endpoint.pre_start(device_ids) if endpoint.wants_pre_start else None
 
     async def connect(self, resource: str, socket: Path) -> Endpoint:
-        """Let the plugin on this socket be the one of its resource. Raises ``PluginUnusable``."""
+        """Connect a plugin and replace the previous one. Raises ``PluginUnusable``."""
         endpoint = Endpoint(resource, socket, self.settings.deadlines)
         await endpoint.open()
-        # Before its first list, which may come at once.
+        # The first device list may arrive immediately.
         self.listener.plugin_registered(resource, str(socket))
         await self._replace(endpoint)
         return endpoint
 
     async def disconnect(self, endpoint: Endpoint) -> None:
-        """Disconnect a plugin, unless another one took its place or it went by itself."""
+        """Disconnect a plugin, unless it was replaced or has ended."""
         member = self._members.get(endpoint.resource)
         if member is None or member.endpoint is not endpoint or endpoint.stopped:
             return
@@ -209,11 +204,12 @@ class DevicePlugins(Mutable):
         return messages.Empty()
 
     async def _replace(self, endpoint: Endpoint) -> None:
-        """Put the endpoint in the place of the one before, whose list is ignored from now on."""
+        """Replace the endpoint; ignore the list of the previous one."""
         member = self._members.setdefault(endpoint.resource, _Member())
         before = _Member(member.endpoint, member.watching, member.expiry)
         member.endpoint, member.expiry = endpoint, None
         member.watching = asyncio.create_task(self._watch(endpoint, member))
+        # The cancelled task does not report ``plugin_stopped``: the resource has a plugin.
         await _disconnect(before)
 
     async def _watch(self, endpoint: Endpoint, member: _Member) -> None:
@@ -240,11 +236,12 @@ class DevicePlugins(Mutable):
 
 
 def _complaint(request: messages.RegisterRequest) -> str:
-    """Why the registration is refused; empty if it is not."""
+    """The reason to refuse a registration; empty to accept it."""
     if request.version != API_VERSION:
         return kubelet_rpc.unsupported_version(request.version)
     if not names.is_extended_resource(request.resource_name):
         return kubelet_rpc.invalid_resource(request.resource_name)
+    # A path would let a plugin redirect the agent to a socket elsewhere.
     if Path(request.endpoint).name != request.endpoint or request.endpoint in ("", ".", ".."):
         return kubelet_rpc.invalid_endpoint(request.endpoint)
     return ""

@@ -1,4 +1,4 @@
-"""What servers know of the agent: a view to read, and a few things to ask for."""
+"""The interface between servers and agent: a view to read, requests to make."""
 
 from __future__ import annotations
 
@@ -25,19 +25,16 @@ from numalet.shared.kubernetes.node_object import Unready
 
 
 class OwnershipMode(Enum):
-    """What the agent may do on this machine."""
-
     ENFORCING = "enforcing"
     OBSERVING = "observing"
-    """There is another owner of CPUs or memory: the agent reads, reports and writes nothing."""
+    """Another manager owns CPUs or memory: the agent only reads and reports."""
 
 
 class AgentView(Value, kw_only=True):
-    """The agent at one moment. Immutable, and consistent as a whole.
+    """The agent at one moment: immutable and consistent.
 
-    ``records`` are by uid in the order of acceptance. ``events`` are bounded, oldest first.
-    ``audits`` are the latest of each running container. ``unready`` is why no pods are admitted,
-    None if they are.
+    ``records`` by uid in order of acceptance; ``events`` bounded, oldest first; ``audits`` the
+    latest of each running container; ``unready`` the reason not to admit pods.
     """
 
     node_name: str
@@ -46,42 +43,39 @@ class AgentView(Value, kw_only=True):
     level: GuaranteeLevel
     started_at: datetime
     node_created_at: datetime
-    """When the root folder was first used: the node is as old as that, whatever restarts."""
+    """First use of the root folder; survives restarts."""
     resource_version: int
     unready: Unready | None = None
     unschedulable: bool = False
-    """Whether the node was cordoned."""
+    """Whether the node is cordoned."""
     records: Records = field(default_factory=Records)
     events: tuple[NodeEvent, ...] = ()
     audits: Mapping[ContainerKey, Audit] = MappingProxyType({})
     counts: Counts = field(default_factory=Counts)
     notes: tuple[str, ...] = ()
-    """Codes of what an administrator should know, such as what can not be enforced here."""
+    """Codes of notes for the administrator, such as unenforceable settings."""
     config: KubeletConfig = field(default_factory=KubeletConfig)
-    """The configuration that the node was started with."""
     cpu_gauges: CpuGauges | None = None
-    """The gauges of the CPU Manager where they move with events: in exact mode."""
+    """Gauges of the CPU Manager that change with events, in exact mode."""
     kubelet: KubeletObservation | None = None
-    """The latest observation of the kubelet that owns this node; None where the agent does."""
+    """Set if a kubelet owns this node."""
 
     @property
+    # Whether the agent admits pods.
     def ready(self) -> bool:
-        """Whether the agent admits pods: all sources are ready, and it can write its state."""
         return self.unready in (None, Unready.OBSERVING)
 
 
 class ChangeKind(Enum):
-    """What happened to an object, in the words of a Kubernetes watch."""
-
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
     DELETED = "DELETED"
 
 
 class PodChange(Value):
-    """One step of a watch: the record after the change, or the last one before it went.
+    """A step of a pod watch: the record after the change, or the deleted one.
 
-    ``before`` is the record before the change; None where the pod is new.
+    ``before`` is unset for a new pod.
     """
 
     kind: ChangeKind
@@ -91,10 +85,9 @@ class PodChange(Value):
 
 
 class EventChange(Value):
-    """One step of a watch of events: ADDED, or MODIFIED where an equal one was counted up.
+    """A step of an event watch. MODIFIED: counted again. DELETED: displaced by later events.
 
-    DELETED where it made room for later ones. ``before`` is the event before the change; None
-    where it is new.
+    ``before`` is unset for a new event.
     """
 
     kind: ChangeKind
@@ -104,24 +97,22 @@ class EventChange(Value):
 
 
 class RequestRefusal(Enum):
-    """Why a request to the agent came to nothing."""
-
     ALREADY_EXISTS = "AlreadyExists"
     NOT_FOUND = "NotFound"
     CONFLICT = "Conflict"
     TOO_OLD = "Expired"
     TOO_NEW = "Timeout"
-    """A resource version that was never given out."""
+    """A resource version that does not exist yet."""
     OBSERVING = "Observing"
     STOPPING = "Stopping"
     CORDONED = "Cordoned"
-    """The node admits no more pods from the API until it is uncordoned."""
+    """The node is cordoned and admits no pods from the API."""
     STORAGE = "Storage"
-    """The node state can not be written: disk full, read-only, an error of the disk."""
+    """The node state cannot be written: disk full, read-only, I/O error."""
 
 
 class RequestRefused(Value):
-    """A request that came to nothing, and the values that its sentence shows."""
+    """A refused request, with values for its message."""
 
     why: RequestRefusal
     fields: Mapping[str, str] = MappingProxyType({})
@@ -135,35 +126,35 @@ class Foreseen(Value):
 
 
 class Door(Protocol):
-    """The agent, as servers see it. All calls come from the agent's own event loop."""
+    """The agent for servers. Call only in the agent's event loop."""
 
     def view(self) -> AgentView:
-        """The agent's current state, as far as it is on disk."""
+        """The state on disk; a change appears here after its write."""
 
     def counts(self) -> Counts:
-        """Everything that is counted, by the agent and by its other servers."""
+        """Counters of the agent and its other servers."""
 
     async def create(self, workload: Workload) -> PodRecord | RequestRefused:
-        """Decide about a pod; returns after the decision is on disk, admitted or not."""
+        """Admit or reject a pod; returns after the decision is on disk."""
 
     async def revise(
         self, before: Workload, after: Workload, *, version: int | None = None
     ) -> PodRecord | RequestRefused:
-        """Let a pod be what ``core.workload.changes`` permits; returns after it is on disk.
+        """Change a pod within ``core.workload.changes``; returns after the write.
 
-        Refused with a conflict if the pod is not ``before`` any more, or not of this version.
+        Refused with a conflict if the pod is no longer ``before``, or has another version.
         """
 
     async def delete(
         self, namespace: str, name: str, *, grace_seconds: float | None, uid: str | None = None
     ) -> PodRecord | RequestRefused:
-        """Ask for a pod to end and go. ``grace_seconds`` None means the pod's own period."""
+        """Start a deletion. Default of ``grace_seconds``: the pod's own period."""
 
     async def cordon(self, *, unschedulable: bool) -> RequestRefused | None:
-        """Admit no more pods from the API, or admit them again; returns after it is on disk."""
+        """Cordon or uncordon; returns after the write."""
 
     def foresee_create(self, workload: Workload) -> Foreseen | RequestRefused:
-        """Predict ``create``, without keeping anything or calling a plugin."""
+        """Predict ``create`` without a change and without a call of plugins."""
 
     def foresee_alone(self, workload: Workload) -> Foreseen | RequestRefused:
         """Predict ``create`` on a node without other pods."""
@@ -171,25 +162,25 @@ class Door(Protocol):
     def foresee_delete(
         self, namespace: str, name: str, *, grace_seconds: float | None, uid: str | None = None
     ) -> Foreseen | RequestRefused:
-        """Predict ``delete``, without keeping anything."""
+        """Predict ``delete`` without a change."""
 
     async def changed(self) -> None:
-        """Wait until there is another view."""
+        """Wait for another view."""
 
     def pod_changes(self, since: int) -> AsyncIterator[PodChange] | RequestRefused:
-        """All changes after this resource version, then those to come.
+        """Yield changes after this version, then new ones.
 
-        Refused where the version is forgotten, or has not been given out yet.
+        Refused if the version is forgotten or does not exist yet.
         """
 
     def event_changes(self, since: int) -> AsyncIterator[EventChange] | RequestRefused:
-        """All changes of events after this resource version, then those to come."""
+        """As ``pod_changes``, for events."""
 
     def past_pod_changes(self, since: int) -> Sequence[PodChange] | RequestRefused:
-        """The changes between this resource version and now, oldest first."""
+        """Changes after this version up to now, oldest first."""
 
     def past_event_changes(self, since: int) -> Sequence[EventChange] | RequestRefused:
-        """The changes of events between this resource version and now, oldest first."""
+        """As ``past_pod_changes``, for events."""
 
     def log_path(self, key: ContainerKey, *, previous: bool = False) -> Path | None:
-        """Where the output of a container's latest (or previous) attempt is kept."""
+        """The log of the latest or previous attempt."""

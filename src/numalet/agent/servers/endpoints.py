@@ -1,6 +1,6 @@
-"""Where the agent can be reached and how often asked, as values of the command line.
+"""Addresses and rate limits from the command line.
 
-Apart from the servers themselves, so that who only reads settings loads none of them.
+Separate from the servers, so that reading settings does not import them.
 """
 
 from __future__ import annotations
@@ -18,34 +18,33 @@ from numalet.core.model.findings import BadInput, Location
 from numalet.core.model.value import Value
 
 REQUESTS_PER_SECOND: Final = 100
-"""So many the PodResources API answers, unless configured otherwise; a kubelet's limit."""
+"""Default limit of the PodResources API; the kubelet's."""
 
 LONGEST_PATH_BYTES: Final = 107
-"""What the kernel accepts as the name of a socket."""
+"""The kernel's limit for a socket path."""
 
 _HIGHEST_PORT: Final = 65_535
 
 
 class PodResourcesSettings(Value, kw_only=True):
-    """Whether ``Get`` is offered (KubeletPodResourcesGet), and the limit; None for no limit."""
+    """``get_is_enabled`` is the feature gate KubeletPodResourcesGet; no limit: unlimited."""
 
     get_is_enabled: bool = False
     requests_per_second: float | None = REQUESTS_PER_SECOND
 
 
 class Address(Value):
-    """Where to listen. Port 0 is any that is free."""
+    """An address to listen on; port 0 is any free port."""
 
     host: str
     port: int
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can connect."""
         return ipaddress.ip_address(self.host).is_loopback
 
     def url(self) -> str:
-        """Where clients on this machine find it."""
+        """The URL for clients on this machine."""
         address = ipaddress.ip_address(self.host)
         if address.is_unspecified:
             address = ipaddress.ip_address("127.0.0.1" if address.version == 4 else "::1")
@@ -54,7 +53,7 @@ class Address(Value):
 
 
 class KubeApi(Value):
-    """Where to listen, and the administrator's own certificate and key, if there are any."""
+    """The address, and the administrator's certificate and key, if given."""
 
     address: Address
     certificate: Path | None = None
@@ -62,7 +61,7 @@ class KubeApi(Value):
 
 
 def parse_address(text: str) -> Address:
-    """The address in ``[HOST:]PORT``; the host is 127.0.0.1 by default. Raises ``BadInput``."""
+    """Parse ``[HOST:]PORT``; the default host is 127.0.0.1. Raises ``BadInput``."""
     host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
     host = "127.0.0.1" if host == "localhost" else host
@@ -76,12 +75,13 @@ def parse_address(text: str) -> Address:
 
 
 def resolve(address: str, certificate: Path | None, key: Path | None) -> KubeApi | None:
-    """What the options come to; None without them. Raises ``BadInput``."""
+    """Resolve the options. Raises ``BadInput``."""
     if (certificate is None) != (key is None) or (certificate is not None and not address):
         raise BadInput([KubeApiHalfACertificate(where=Location("--kube-api-cert"))])
     if not address:
         return None
     parsed = parse_address(address)
+    # Without a trusted certificate, remote clients could not detect an attacker.
     if certificate is None and not parsed.is_loopback:
         raise BadInput([KubeApiNotLoopback(host=parsed.host, where=Location("--kube-api"))])
     return KubeApi(parsed, certificate, key)

@@ -1,7 +1,6 @@
-"""The agent's metrics in the text format of Prometheus.
+"""The agent's metrics in the Prometheus text format.
 
-A collector of its own, asked at each scrape: the counters come from the view, the gauges are read
-off its state. Nothing is counted here.
+Collected at each scrape: counters from the view, gauges from its state.
 """
 
 from __future__ import annotations
@@ -28,14 +27,11 @@ _TOTAL: Final = "_total"
 
 
 class ViewCollector(Collector):
-    """Shows one view, and what was counted."""
-
     def __init__(self, view: AgentView, counts: Counts) -> None:
         self._view = view
         self._counts = admission_counts.at_start(view.node.rules).and_also([counts])
 
     def collect(self) -> Iterator[Metric]:
-        """Every metric, in the order of its definition."""
         view = self._view
         pods: dict[str, NamedPod] = {uid: each.workload.pod for uid, each in view.records.items()}
         if view.kubelet is not None:
@@ -71,14 +67,14 @@ def _build(view: AgentView) -> tuple[Labels, float]:
 
 
 def text(view: AgentView, counts: Counts | None = None) -> bytes:
-    """The page ``/metrics``; without ``counts`` with those of the view alone."""
+    """Render ``/metrics``; without ``counts``, with the view's own."""
     registry = CollectorRegistry()
-    # What the process itself costs, under the names that all programs have for it.
+    # CPU, memory and descriptors of the process, under the usual names.
     ProcessCollector(registry=registry)
     registry.register(ViewCollector(view, view.counts if counts is None else counts))
     page = generate_latest(registry)
     for name in _WITHOUT_TOTAL:
-        # The library gives every counter the ending "_total", and the kubelet has one without.
+        # The library appends "_total" to counters, but one kubelet counter has no such suffix.
         page = page.replace(
             f"# TYPE {name} untyped\n".encode(), f"# TYPE {name} counter\n".encode()
         )
@@ -123,6 +119,7 @@ def _histogram(definition: Definition, counts: Counts) -> Metric:
 
 
 def _add_series(shown: Metric, of: Definition, counts: Counts, labels: Labels) -> None:
+    # Prometheus buckets are cumulative.
     so_far = 0.0
     for bound in [*map(metrics.bound_text, of.bounds), metrics.ABOVE_ALL]:
         so_far += counts.of(of.name + metrics.BUCKET, (*labels, ("le", bound)))

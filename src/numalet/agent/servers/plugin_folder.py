@@ -1,9 +1,8 @@
-"""The folder that is scanned for plugins: a second way to register, where a plugin only listens.
+"""Registers plugins that only listen on a socket below ``plugins_registry``.
 
-A socket below ``plugins_registry`` is asked whose it is; a device plugin is connected
-as if it had registered, and notified of the outcome. When its socket goes, it is disconnected. What
-fails is tried again, ever less often. Kubelet: ``pluginmanager``, v1.32; it learns of changes from
-the kernel and acts on them once a second, here the folder is polled once a second.
+The agent calls ``GetInfo`` on a new socket, connects a device plugin and sends it the result. A
+removed socket disconnects it; failures are retried with growing delays. Kubelet: ``pluginmanager``,
+v1.32, which uses inotify; this folder is polled once a second.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class _Refused(Exception):  # noqa: N818 - it is an answer
 
 
 class _RegisteredSocket(Mutable):
-    """A socket: which one it is by its inode, and what became of asking there."""
+    """A socket, identified by its inode, with its retry state."""
 
     identity: tuple[int, int]
     pause_seconds: float = _FIRST_PAUSE_SECONDS
@@ -52,8 +51,6 @@ class _RegisteredSocket(Mutable):
 
 
 class PluginFolder(Mutable):
-    """Scans the folder from ``start`` to ``stop``."""
-
     plugins: DevicePlugins
     deadlines: Deadlines = field(default_factory=Deadlines)
     poll_seconds: float = POLL_SECONDS
@@ -61,14 +58,14 @@ class PluginFolder(Mutable):
     _scanning: asyncio.Task[None] | None = None
 
     def start(self, root: Path) -> Path:
-        """Begin to poll the folder below the root folder; its path."""
+        """Start polling; return the folder."""
         folder = root / FOLDER
         folder.mkdir(mode=0o750, exist_ok=True)
         self._scanning = asyncio.create_task(self._scan_forever(folder))
         return folder
 
     async def stop(self) -> None:
-        """End the scanning. Plugins that are connected stay so."""
+        """Stop scanning; connected plugins stay connected."""
         if self._scanning is None:
             return
         asking = [
@@ -91,7 +88,7 @@ class PluginFolder(Mutable):
             known = self._sockets_by_path.setdefault(path, _RegisteredSocket(identity))
             is_due = known.endpoint is None and known.try_at <= now
             if is_due and (known.asking is None or known.asking.done()):
-                # One that does not answer does not hold up the others.
+                # A task per socket: one that hangs must not delay the others.
                 known.asking = asyncio.create_task(self._ask(path, known))
 
     async def _unregister(self, known: _RegisteredSocket) -> None:
@@ -101,7 +98,8 @@ class PluginFolder(Mutable):
             await self.plugins.disconnect(known.endpoint)
 
     async def _ask(self, path: Path, known: _RegisteredSocket) -> None:
-        """Connect the plugin, or see to it that it is tried again later."""
+        """Connect the plugin, or schedule a retry."""
+        # Without a local pool, gRPC would reuse a connection to the socket's previous owner.
         options = (*methods.OPTIONS, ("grpc.use_local_subchannel_pool", 1))
         async with grpc.aio.insecure_channel(f"unix:{path}", options=options) as channel:
             with suppress(TimeoutError, grpc.RpcError):
@@ -114,6 +112,7 @@ class PluginFolder(Mutable):
                 try:
                     known.endpoint = await self._connected(path, info)
                 except _Refused as why:
+                    # A refusal is sent to the plugin as well, so keep the connection open.
                     refused = str(why)
                     self.plugins.listener.plugin_refused(info.name, refused)
                 status = messages.RegistrationStatus(plugin_registered=not refused, error=refused)
@@ -136,12 +135,12 @@ class PluginFolder(Mutable):
 
 
 def _sockets(folder: Path) -> Iterator[tuple[Path, tuple[int, int]]]:
-    """Every socket below the folder, but for hidden ones and those in hidden folders."""
+    """Yield sockets below the folder, without hidden files and folders."""
     for at, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             path = Path(at, name)
-            # What goes meanwhile is not there.
+            # The file may disappear during the walk.
             with suppress(OSError):
                 status = path.lstat()
                 if stat.S_ISSOCK(status.st_mode) and not name.startswith("."):

@@ -1,10 +1,8 @@
-"""The PodResources API on a Unix socket, v1 and v1alpha1, as a kubelet serves it.
+"""The kubelet's PodResources API on a Unix socket, v1 and v1alpha1.
 
-Each answer is made from one view of the agent, so it is one moment of the node; it is made once
-for all who ask before something changes. In exact mode
-``List`` names every pod that the agent knows, also rejected and finished ones, as v1.32 does, or
-active ones alone, as later releases do; in native mode those that hold resources. One token bucket
-limits both versions together.
+Each response shows one moment and is cached until a change. In exact mode ``List`` includes
+rejected and finished pods in v1.32 and only active ones in later releases; in native mode, pods
+with allocations. Both versions share one rate limit.
 """
 
 from __future__ import annotations
@@ -53,8 +51,6 @@ _Call: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
 
 class PodResourcesServer:
-    """The server. ``counts`` are its metrics."""
-
     def __init__(self, view: Callable[[], AgentView], settings: PodResourcesSettings) -> None:
         self.counts = Counts()
         self._view = view
@@ -66,7 +62,7 @@ class PodResourcesServer:
         self._has = _Latest(_allocatable_of)
 
     async def start(self, root: Path) -> Path:
-        """Listen below the root folder; the socket's path. An old socket is replaced."""
+        """Listen below the root folder; return the socket's path. Replaces an old socket."""
         folder = root / FOLDER
         folder.mkdir(mode=0o750, exist_ok=True)
         per_second = self._settings.requests_per_second
@@ -78,7 +74,7 @@ class PodResourcesServer:
         return self._socket
 
     async def stop(self, grace_seconds: float = 1.0) -> None:
-        """Answer what has been asked, and go."""
+        """Finish running calls, then close."""
         if self._server is not None and self._socket is not None:
             await self._server.stop(grace_seconds)
             self._socket.unlink(missing_ok=True)
@@ -129,7 +125,7 @@ class PodResourcesServer:
 
 
 class _Limit(grpc.aio.ServerInterceptor):
-    """Refuses a call of a known method while the bucket has no token."""
+    """Refuses calls while the bucket is empty; unknown methods use no token."""
 
     def __init__(self, bucket: TokenBucket) -> None:
         self._bucket = bucket
@@ -153,14 +149,14 @@ _REFUSING: Final[grpc.RpcMethodHandler[Any, Any]] = grpc.unary_unary_rpc_method_
 
 
 class _Latest(Generic[A]):
-    """The answer for the latest view. An answer says nothing that is not in node and records."""
+    """Caches the response of the latest view, which depends only on node and records."""
 
     def __init__(self, make: Callable[[AgentView], A]) -> None:
         self._make = make
         self._kept: tuple[Node, Mapping[str, PodRecord], A] | None = None
 
     def of(self, view: AgentView) -> A:
-        """The answer for this view; it must not be changed."""
+        """Return the response for this view; callers must not change it."""
         kept = self._kept
         if kept is None or kept[0] is not view.node or kept[1] is not view.records:
             kept = (view.node, view.records, self._make(view))
@@ -186,13 +182,12 @@ def _allocatable_of(view: AgentView) -> v1.AllocatableResourcesResponse:
 
 
 def _listed(view: AgentView) -> list[Pod]:
-    """The pods that ``List`` names."""
     rules = view.node.rules.release_rules
     return _active(view) if rules.pod_resources_list_active_pods else _known(view)
 
 
 def _known(view: AgentView) -> list[Pod]:
-    """The pods that may be asked about, and that the older interface names."""
+    """Pods for ``Get`` and for v1alpha1."""
     if view.node.rules.behaviour.release_at_once:
         return _active(view)
     return [record.workload.pod for record in view.records.values()]

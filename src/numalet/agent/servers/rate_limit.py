@@ -1,4 +1,4 @@
-"""A token bucket: so many requests a second, and a few more at once after a pause."""
+"""A token bucket."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
+# Adds ``per_second`` tokens each second up to ``burst``; starts full.
 class TokenBucket:
-    """``per_second`` tokens are added each second, up to ``burst``. It begins full."""
-
     per_second: float
     burst: int
     clock: Callable[[], float] = time.monotonic
@@ -21,7 +20,7 @@ class TokenBucket:
         self._tokens, self._at = float(self.burst), self.clock()
 
     def acquire(self) -> bool:
-        """Take a token; False if the bucket is empty."""
+        """Use a token; False if the bucket is empty."""
         now = self.clock()
         self._tokens = min(self.burst, self._tokens + (now - self._at) * self.per_second)
         self._at = now

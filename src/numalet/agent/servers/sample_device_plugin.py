@@ -1,8 +1,7 @@
-"""A device plugin with devices that are only names, each on the NUMA nodes that it is given.
+"""A sample device plugin, for tests and demonstrations.
 
-It registers with the node, and again whenever the node's socket is a new one. It accepts every
-allocation and names the devices to the container in an environment variable. What it reads on its
-control lines it does: ``unhealthy ID``, ``healthy ID``, ``remove ID``, ``add ID@NODES``.
+It sets allocated device ids in an environment variable. Control lines: ``unhealthy ID``, ``healthy
+ID``, ``remove ID``, ``add ID@NODES``.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ _POLL_SECONDS: Final = 0.5
 
 
 def environment_name(resource: str) -> str:
-    """The variable that names a container's devices: ``EXAMPLE_COM_GPU`` for example.com/gpu."""
+    """The variable for device ids: ``EXAMPLE_COM_GPU`` for example.com/gpu."""
     return re.sub(r"[^A-Za-z0-9]", "_", resource).upper()
 
 
 class SamplePlugin(Mutable):
-    """One plugin in the folder of device plugins; ``report`` gets what it does, line by line."""
+    """``report`` receives log lines."""
 
     folder: Path
     resource: str
@@ -44,7 +43,7 @@ class SamplePlugin(Mutable):
 
     @property
     def socket(self) -> Path:
-        """Where it listens; a name of its own, so that several can run."""
+        """Unique per resource, so that several plugins can run."""
         return self.folder / f"sample-{environment_name(self.resource).lower()}.sock"
 
     async def run(self) -> None:
@@ -54,7 +53,7 @@ class SamplePlugin(Mutable):
             server = await self._serve()
             own = _identity(self.socket)
             try:
-                # The node removes our socket when it starts; then it is time to begin anew.
+                # The node removes all sockets when it starts, so then serve and register again.
                 while self.socket.exists():
                     now = _identity(self.folder / _NODE_SOCKET)
                     if now is not None and now != registered and await self._register():
@@ -62,13 +61,13 @@ class SamplePlugin(Mutable):
                     await asyncio.sleep(_POLL_SECONDS)
             finally:
                 await server.stop(0)
-                # In an update the next instance may be there already.
+                # During an update, the next instance may already use this name.
                 if _identity(self.socket) == own:
                     self.socket.unlink(missing_ok=True)
             registered = None
 
     async def obey(self, line: str) -> None:
-        """Obey one control line. Raises ``ValueError`` if it is none that is known."""
+        """Execute a control line. Raises ``ValueError``."""
         match line.split():
             case ["unhealthy", name] if name in self.devices:
                 self.devices[name] = replace(self.devices[name], health=Health.UNHEALTHY)
@@ -107,7 +106,7 @@ class SamplePlugin(Mutable):
                 *unary,
             )
         )
-        # gRPC removes what it bound when it stops, so that must not be the name that lasts.
+        # gRPC removes the path that it bound when it stops; the public name must survive.
         fresh = self.socket.with_name(f".{self.socket.name}.{os.getpid()}")
         server.add_insecure_port(f"unix:{fresh}")
         await server.start()
@@ -137,7 +136,7 @@ class SamplePlugin(Mutable):
         sent: int | None = None
         while True:
             async with self._changed:
-                # Devices may have changed while the list before was being sent.
+                # Devices may have changed while the previous list was sent.
                 while sent == self._changes:
                     await self._changed.wait()
                 sent = self._changes
@@ -147,7 +146,7 @@ class SamplePlugin(Mutable):
     async def _preferred(
         self, request: messages.PreferredAllocationRequest, _call: object
     ) -> messages.PreferredAllocationResponse:
-        """The lowest ids, those that must be in it among them."""
+        """Prefer the lowest ids after the mandatory ones."""
         answer = messages.PreferredAllocationResponse()
         for asked in request.container_requests:
             must = list(asked.must_include_deviceIDs)
@@ -171,7 +170,7 @@ class SamplePlugin(Mutable):
 
 
 def parse_device(text: str) -> Device:
-    """The device of ``ID``, ``ID@NODE`` or ``ID@NODE+NODE``. Raises ``ValueError``."""
+    """Parse ``ID``, ``ID@NODE`` or ``ID@NODE+NODE``. Raises ``ValueError``."""
     name, _, nodes = text.partition("@")
     if not name:
         raise ValueError(text)
@@ -179,7 +178,6 @@ def parse_device(text: str) -> Device:
 
 
 def by_id(devices: Iterable[Device]) -> dict[str, Device]:
-    """The devices by their ids."""
     return {device.device_id: device for device in devices}
 
 
@@ -190,7 +188,7 @@ def _sent(device: Device) -> messages.Device:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Which socket is there; None if there is none."""
+    """Identity of the file, if it exists; a new socket has another one."""
     try:
         status = os.lstat(path)
     except FileNotFoundError:

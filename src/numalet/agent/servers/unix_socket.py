@@ -1,4 +1,4 @@
-"""A gRPC server on a socket with a name in the file system."""
+"""A gRPC server on a named Unix socket."""
 
 from __future__ import annotations
 
@@ -13,14 +13,11 @@ from numalet.core.model.findings import BadInput, Location
 
 
 async def serve(server: grpc.aio.Server, path: Path) -> None:
-    """Start the server so that its socket appears under this name at once, mode 0600.
+    """Start the server; its socket appears with mode 0600 and accepts connections at once.
 
-    It is made under another name, so that it takes connections once it is seen. An old socket is
-    replaced; a new name is created and not moved to: plugins wait for the creation of a file.
-
-    Raises:
-        BadInput: the name is too long, or the folder does not take a socket.
+    Raises ``BadInput`` if the name is too long or the folder is unusable.
     """
+    # Under the final name, clients could connect before the server listens.
     fresh = path.with_name(f".{path.name}.new")
     where = Location(str(path))
     if len(bytes(fresh)) > LONGEST_PATH_BYTES:
@@ -39,9 +36,10 @@ async def serve(server: grpc.aio.Server, path: Path) -> None:
 
 def _give_name(fresh: Path, path: Path) -> None:
     try:
+        # Link instead of rename: plugins wait for the inotify event of a new file.
         os.link(fresh, path)
     except OSError:
-        # Something is there, or the file system knows no second names.
+        # The name exists, or the file system has no hard links.
         fresh.rename(path)
     else:
         fresh.unlink()

@@ -38,9 +38,9 @@ def application(
     report_bug: Callable[[Exception], None] = lambda bug: None,
     links: DashboardLinks | None = None,
 ) -> Any:
-    """The application; ``report_bug`` gets every unexpected exception.
+    """Build the application; ``report_bug`` receives unexpected exceptions.
 
-    ``links`` has who makes links into the dashboard, once one is served.
+    ``links`` creates dashboard links once a dashboard is served.
     """
     served = Served(door)
 
@@ -79,14 +79,14 @@ def application(
             Exception: broken,
         },
     )
-    # Its redirects lead to the host that a client names.
+    # Starlette redirects to the Host header, which the client controls.
     made.router.redirect_slashes = False
     made.add_middleware(_without_last_slash)
     return made
 
 
 def _without_last_slash(app: ASGIApp) -> ASGIApp:
-    """Answer ``/version/`` as ``/version``, as an API server does; the dashboard has its own."""
+    """Serve ``/version/`` as ``/version``, as an API server does. The dashboard has other rules."""
 
     async def answered(scope: Scope, receive: Receive, send: Send) -> None:
         path = scope.get("path", "")

@@ -1,7 +1,7 @@
 """Patches of a pod.
 
-A patched object is read as a posted one, so ``1024Mi`` in the place of ``1Gi`` is not a change.
-``core.workload.changes`` decides which fields may change; the placement depends on all others.
+A patched object is parsed like a posted one, so ``1024Mi`` instead of ``1Gi`` is not a change.
+``core.workload.changes`` decides which fields may change.
 """
 
 from __future__ import annotations
@@ -41,11 +41,7 @@ class Patch(Value):
 
 
 class Revised(Value):
-    """A patched pod.
-
-    ``workload`` is None where nothing changes; ``version`` is the version that the client wants to
-    change, None for any; ``warnings`` are texts for the client.
-    """
+    """A patched pod. Without ``workload`` nothing changed; without ``version`` any matches."""
 
     workload: Workload | None
     version: int | None
@@ -53,10 +49,9 @@ class Revised(Value):
 
 
 async def patch_of(request: Request, also_merged: tuple[str, ...] = ()) -> Patch:
-    """The patch of a request; media types in ``also_merged`` are read as merge patches.
+    """Read the patch; media types in ``also_merged`` are merge patches.
 
-    Raises:
-        Failure: the media type or the form is unknown.
+    Raises ``Failure`` for an unknown media type or form.
     """
     kind = requests.media_type(request)
     apply = patches.merge if kind in also_merged else PATCHES.get(kind)
@@ -75,10 +70,9 @@ async def patch_of(request: Request, also_merged: tuple[str, ...] = ()) -> Patch
 async def revised(
     patch: Patch, record: PodRecord, pod: Mapping[str, Any], wants: FieldValidation
 ) -> Revised:
-    """The pod after this patch.
+    """Apply the patch to a pod.
 
-    Raises:
-        Failure: the patch does not fit, its result is not a pod, or a field may not change.
+    Raises ``Failure`` if the patch fails, the result is not a pod, or a field may not change.
     """
     value = await applied(patch, pod)
     version = _checked_identity(value, pod)
@@ -89,7 +83,7 @@ async def revised(
     field_validation.check_patched(wants, name, findings.all)
     if new is None:
         raise status.invalid("Pod", name, findings.all)
-    # The record keeps the name that the node had; the API shows the current one.
+    # The record keeps the node name of its creation; the API shows the current one.
     shown = record.workload.manifest
     spec = {**shown["spec"], "nodeName": pod["spec"]["nodeName"]}
     old = replace(record.workload, manifest={**shown, "spec": spec})
@@ -103,8 +97,9 @@ async def revised(
 
 
 async def applied(patch: Patch, value: Mapping[str, Any]) -> Any:
-    """The patched object. Raises ``Failure`` if the patch does not fit."""
+    """Raises ``Failure`` if the patch cannot be applied."""
     try:
+        # A hostile patch may take seconds, so keep it out of the event loop.
         return await asyncio.to_thread(patch.apply, value)
     except patches.PatchUnreadable as bad:
         raise Failure(400, words.PATCH_UNREADABLE.format(problem=bad)) from None
@@ -113,10 +108,9 @@ async def applied(patch: Patch, value: Mapping[str, Any]) -> Any:
 
 
 def _checked_identity(value: Any, pod: Mapping[str, Any]) -> int | None:
-    """The version that the client wants to change; None for any.
+    """The version that the client requires, if any.
 
-    Raises:
-        Failure: name, uid or version are those of another object.
+    Raises ``Failure`` if name, uid or version belong to another object.
     """
     metadata = pod["metadata"]
     given = {name: _given(value, "metadata", name) for name in ("name", "uid", "resourceVersion")}
@@ -157,6 +151,6 @@ def _why_not(old: Workload, field: str) -> str:
 
 
 def _given(value: Any, part: str, name: str) -> object:
-    """A member of a part of an object whose types are not checked yet."""
+    """Read a member of an object whose types are unchecked."""
     members = value.get(part) if isinstance(value, Mapping) else None
     return members.get(name) if isinstance(members, Mapping) else None

@@ -1,4 +1,4 @@
-"""What a cluster of one node shows besides its pods: events, the node, namespaces."""
+"""Events, the node and namespaces of a one-node cluster."""
 
 from __future__ import annotations
 
@@ -38,12 +38,10 @@ NODE_FIELDS: Final = frozenset({"metadata.name", "spec.unschedulable"})
 NAMESPACE_FIELDS: Final = frozenset({"metadata.name", "status.phase"})
 _ALWAYS: Final = ("default",)
 _STRATEGIC: Final = "application/strategic-merge-patch+json"
-"""What kubectl cordon sends. Of a node only a boolean can change, for which both merges agree."""
+"""Sent by ``kubectl cordon``. Only a boolean of a node can change, where both merges agree."""
 
 
 class ClusterHandlers:
-    """Handlers of ``/api/v1/events``, ``nodes`` and ``namespaces``."""
-
     def __init__(self, served: Served) -> None:
         self._served = served
         self._nodes = Derived(served.door, lambda view: [projections.node(view)])
@@ -62,7 +60,6 @@ class ClusterHandlers:
         ]
 
     async def events(self, request: Request) -> Response:
-        """All events, or a watch of them."""
         namespace = request.path_params.get("namespace")
         passes = selectors.of_request(request, EVENT_FIELDS)
         return await collection.response(request, of_events(self._served, namespace), passes)
@@ -75,12 +72,11 @@ class ClusterHandlers:
         raise not_found("events", name)
 
     async def nodes(self, request: Request) -> Response:
-        """The node, which is the only one."""
         passes = selectors.of_request(request, NODE_FIELDS)
         return await collection.response(request, self._nodes.collection("Node", "v1"), passes)
 
     async def node(self, request: Request) -> Response:
-        """The node, or a patch of it: cordon and uncordon."""
+        """Get, or patch for cordon and uncordon."""
         if request.method == "PATCH":
             return await self._patched(request)
         return self._one(request, self._nodes, "nodes")
@@ -106,7 +102,6 @@ class ClusterHandlers:
         return self._one(request, self._nodes, "nodes")
 
     async def namespaces(self, request: Request) -> Response:
-        """Every namespace that has a pod, and the default one."""
         passes = selectors.of_request(request, NAMESPACE_FIELDS)
         namespaces = self._namespaces.collection("Namespace", "v1")
         return await collection.response(request, namespaces, passes)
@@ -128,7 +123,7 @@ def _unschedulable(node: Mapping[str, Any]) -> bool:
 
 
 def _but_for_cordon(node: Mapping[str, Any]) -> dict[str, Any]:
-    """A node without what says whether it is cordoned."""
+    """The node without its cordon flag, to detect other changes."""
     spec = node.get("spec")
     given = {} if spec is None else spec if isinstance(spec, Mapping) else {"spec": spec}
     rest = {name: each for name, each in given.items() if name != "unschedulable"}

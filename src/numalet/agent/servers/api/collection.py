@@ -1,8 +1,7 @@
-"""Objects of one kind, as they are, were and become: what a list or a watch is asked of.
+"""Lists and watches of one kind of object.
 
-A list is sorted by namespace and name, as a kube-apiserver's is, and may come in chunks; all
-chunks of one list, and a list of an exact version, are of one moment: the changes since then are
-taken back from what there is now.
+Lists are sorted by namespace and name, and may be chunked. All chunks, and lists of an exact
+version, show one moment: later changes are undone.
 """
 
 from __future__ import annotations
@@ -26,15 +25,14 @@ from numalet.core.model.value import Value
 from numalet.wording import kubernetes_api as words
 
 FRESH_SECONDS: Final = 3.0
-"""So long a request waits for a resource version that is yet to come."""
+"""How long a request waits for a resource version that does not exist yet."""
 
 
 class Collection(Value, kw_only=True):
-    """Objects of one kind by key, ``namespace/name`` or the name alone.
+    """Objects by key: ``namespace/name``, or the name of a cluster-scoped object.
 
-    ``now`` gives all objects and their version, ``since`` the changes after a version and those to
-    come, ``past`` those up to now. Where nothing can be watched ``since`` is None. ``door``
-    knows the version of now, and waits for others.
+    ``now`` returns objects and version, ``since`` changes from a version on, ``past`` those up to
+    now. ``since`` is unset where watches are not supported.
     """
 
     kind: str
@@ -46,16 +44,16 @@ class Collection(Value, kw_only=True):
 
 
 def key_of(item: Mapping[str, Any]) -> str:
-    """``namespace/name``, or the name alone."""
+    """``namespace/name``, or only the name."""
     metadata = item["metadata"]
     namespace = metadata.get("namespace")
     return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
 
 
 async def response(request: Request, of: Collection, passes: Selector) -> Response:
-    """The answer to a request for a list, or a watch. Raises ``Failure``.
+    """Answer a list or watch request. Raises ``Failure``.
 
-    One for a version that is yet to come waits for it for a while.
+    Waits for a version that does not exist yet.
     """
     if requests.flag(request, "watch"):
         if of.since is None:
@@ -82,7 +80,9 @@ async def response(request: Request, of: Collection, passes: Selector) -> Respon
     goes_on = 0 < limit < len(chosen)
     more: dict[str, Any] = {}
     if goes_on:
+        # The token has the version, so that the next chunk shows the same moment.
         more["continue"] = Token(key_of(chosen[limit - 1].value), at).text()
+        # As the kube-apiserver: with a selector the remaining count would need a full scan.
         if not is_selecting(request):
             more["remainingItemCount"] = len(chosen) - limit
     shown = chosen[:limit] if goes_on else chosen
@@ -90,9 +90,9 @@ async def response(request: Request, of: Collection, passes: Selector) -> Respon
 
 
 async def _until_there(door: Door, version: int | None) -> None:
-    """Wait until there is this version, or it has been waited for long enough.
+    """Wait for this version, or for the timeout.
 
-    Kubernetes v1.32: ``watchCache.waitUntilFreshAndList`` and its ``blockTimeout``.
+    Kubernetes v1.32: ``watchCache.waitUntilFreshAndList``, ``blockTimeout``.
     """
     if version is None:
         return
@@ -103,7 +103,7 @@ async def _until_there(door: Door, version: int | None) -> None:
 
 
 def _as_before(now: Mapping[str, Shown], changes: Sequence[WatchedChange]) -> dict[str, Shown]:
-    """The objects as they were before these changes, which are oldest first."""
+    """Undo these changes, newest first."""
     entries = dict(now)
     for change in reversed(changes):
         if change.kind is ChangeKind.ADDED or change.before is None:
@@ -114,7 +114,7 @@ def _as_before(now: Mapping[str, Shown], changes: Sequence[WatchedChange]) -> di
 
 
 def _refused(refused: RequestRefused, kind: str, token: Token | None) -> Failure:
-    """The failure for this version; its token continues with the current objects."""
+    """Build the error; its token lets a client continue with current objects."""
     failure = status.of_refusal(refused, kind, "")
     if token is None or failure.code != 410:
         return failure

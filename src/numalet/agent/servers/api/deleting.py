@@ -1,4 +1,4 @@
-"""The options of a request to delete a pod: in the query, or in a body of ``DeleteOptions``."""
+"""Options of a delete request, from the query or a ``DeleteOptions`` body."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numalet.wording import kubernetes_api as words
 
 
 class DeleteOptions(Value):
-    """``grace_seconds`` None is the pod's own period; ``uid`` and ``version`` None are any."""
+    """``grace_seconds`` defaults to the pod's period; unset ``uid`` and ``version`` match any."""
 
     grace_seconds: float | None
     uid: str | None
@@ -23,7 +23,7 @@ class DeleteOptions(Value):
     is_dry: bool
 
     def check(self, record: PodRecord) -> None:
-        """Raise ``Failure`` 409 if the record is not of the pod that is meant."""
+        """Raise ``Failure`` 409 if the preconditions name another pod."""
         name = record.workload.pod.name
         if self.uid not in (None, record.uid):
             problem = words.UID_DIFFERS.format(asked=self.uid, found=record.uid)
@@ -33,13 +33,13 @@ class DeleteOptions(Value):
 
 
 async def wanted(request: Request) -> DeleteOptions:
-    """The options of a request. Raises ``Failure``."""
+    """Raises ``Failure``."""
     document = await requests.document(request)
     return of_options(request, document.value if document is not None else {})
 
 
 def of_options(request: Request, options: object) -> DeleteOptions:
-    """The options in ``DeleteOptions`` and the query. Raises ``Failure``."""
+    """Merge body and query. Raises ``Failure``."""
     if not isinstance(options, Mapping):
         raise Failure(400, words.KIND_DIFFERS.format(found="a list", expected="DeleteOptions"))
     in_body = options.get("dryRun")
@@ -58,6 +58,7 @@ def of_options(request: Request, options: object) -> DeleteOptions:
 def _grace_seconds(request: Request, options: Mapping[Any, Any]) -> float | None:
     asked = requests.whole_number(request, "gracePeriodSeconds")
     grace = asked if asked is not None else options.get("gracePeriodSeconds")
+    # In Python a bool is an int, but JSON true is not a number of seconds.
     is_number = isinstance(grace, int) and not isinstance(grace, bool) and 0 <= grace < 2**31
     if grace is not None and not is_number:
         raise status.bad_query("gracePeriodSeconds", str(grace)[:40], "seconds are expected")

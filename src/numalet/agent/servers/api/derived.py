@@ -1,8 +1,7 @@
-"""Objects that are not stored: the node, namespaces, pods of another owner, made from the view.
+"""Objects computed from the agent's view: the node, namespaces, a kubelet's pods.
 
-Nothing says when one of them changes, so they are compared with what they were the last time that
-a client asked, or, while a client watches, after every change of the view. A change has the version
-of the moment at which it was noticed, which is never before it happened.
+No source announces their changes, so each request compares them with the last result; a watch
+compares after every change of the view. A change never has a version from before it happened.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from numalet.agent.servers.api.watching import WatchedChange
 from numalet.agent.servers.door import AgentView, ChangeKind, Door, RequestRefusal, RequestRefused
 
 Make: TypeAlias = Callable[[AgentView], Iterable[Mapping[str, Any]]]
-"""The objects of a view, without resource versions."""
+"""Makes the objects of a view, without resource versions."""
 
 _KEPT: Final = 1024
 
 
 class Derived:
-    """Objects of one kind, and their changes since the agent began."""
+    """Objects of one kind, and their changes since the agent's start."""
 
     def __init__(self, door: Door, make: Make) -> None:
         self._door = door
@@ -48,7 +47,6 @@ class Derived:
         )
 
     def item(self, key: str) -> Shown | None:
-        """The object of this key."""
         self._refresh()
         return self._shown.get(key)
 
@@ -86,7 +84,7 @@ class Derived:
         return None
 
     def _refresh(self) -> None:
-        """Notice what has become different."""
+        """Compare with the last result and record the changes."""
         view = self._door.view()
         if view is self._seen:
             return
@@ -94,11 +92,13 @@ class Derived:
         made = {key_of(each): each for each in self._make(view)}
         changed = [key for key, each in made.items() if self._made.get(key) != each]
         changed += [key for key in self._made if key not in made]
-        # Each has a version of its own, so that a client that saw only some goes on with the rest.
+        # Each change has its own version, so that a client that received only some resumes with the
+        # rest.
         first = max(self._version, view.resource_version - len(changed)) + 1
         for version, key in enumerate(sorted(changed), first):
             self._change(key, made.get(key), min(version, view.resource_version))
         self._made, self._version = made, view.resource_version
+        # Clients with an older version get 410 and list again.
         while len(self._past) > _KEPT:
             self._forgotten = self._past.popleft().resource_version
 

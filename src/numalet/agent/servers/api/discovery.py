@@ -1,8 +1,6 @@
-"""What clients ask first: which version this is, which groups and kinds there are.
+"""API discovery: ``/version``, ``/api``, ``/apis`` as in Kubernetes v1.32.
 
-A client that knows nothing learns from here that ``po`` is short for ``pods``, that pods are
-in namespaces and nodes are not, and what may be done with each. Kubernetes v1.32:
-``/version``, ``/api``, ``/apis``.
+kubectl learns short names, scopes and verbs of the resources here.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ _WATCH: Final = (*_READ, "watch")
 
 
 class Resource(Value):
-    """One kind of object, or a part of one (``pods/log``)."""
+    """A resource or subresource (``pods/log``)."""
 
     name: str
     kind: str
@@ -36,7 +34,7 @@ class Resource(Value):
     categories: tuple[str, ...] = ()
     group: str = ""
     version: str = ""
-    """Of the kind, where it is another than that of the list."""
+    """Of the kind, if it differs from the list's."""
 
     def document(self) -> dict[str, Any]:
         """As an APIResourceList has it."""
@@ -80,8 +78,6 @@ OWN: Final = (
 
 
 class Discovery:
-    """Handlers of ``/version``, ``/api``, ``/apis`` and what is listed below them."""
-
     def __init__(self, served: Served) -> None:
         self._served = served
 
@@ -96,7 +92,7 @@ class Discovery:
         ]
 
     async def version(self, _request: Request) -> Response:
-        """The release of Kubernetes that is followed, and ours in its build."""
+        """The Kubernetes release that the node implements, and numalet's version in the build."""
         node = projections.node(self._served.door.view())
         info = node["status"]["nodeInfo"]
         text = info["kubeletVersion"]
@@ -116,26 +112,21 @@ class Discovery:
         )
 
     async def versions(self, _request: Request) -> Response:
-        """The versions of the group without a name."""
         return JSONResponse(
             {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
         )
 
     async def core(self, _request: Request) -> Response:
-        """The kinds of Kubernetes' own."""
         return JSONResponse(_resources("v1", CORE))
 
     async def groups(self, _request: Request) -> Response:
-        """All groups that have a name."""
         groups = [_group()]
         return JSONResponse({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
 
     async def group(self, _request: Request) -> Response:
-        """Our group."""
         return JSONResponse({"kind": "APIGroup", "apiVersion": "v1", **_group()})
 
     async def own(self, _request: Request) -> Response:
-        """The kinds of our group."""
         return JSONResponse(_resources(OWN_GROUP, OWN))
 
 

@@ -1,9 +1,7 @@
-"""What becomes of fields that no release knows, and of fields that come twice, in a posted pod.
+"""Handles unknown and duplicate fields as ``fieldValidation`` requires.
 
-A client asks for it in ``fieldValidation``, as of a kube-apiserver: with ``Strict`` the request is
-refused, with ``Warn`` (which counts if nothing is said) the answer has warnings, with ``Ignore``
-nothing is said. What is accepted is kept without such fields. Kubernetes v1.32:
-``apiserver/pkg/endpoints/handlers``, ``finishRequest`` and ``applyPatch``.
+``Strict`` refuses the request, ``Warn`` (the default) adds warnings, ``Ignore`` is silent.
+Kubernetes v1.32: ``apiserver/pkg/endpoints/handlers``, ``finishRequest`` and ``applyPatch``.
 """
 
 from __future__ import annotations
@@ -49,34 +47,30 @@ def wanted(request: Request) -> FieldValidation:
 
 
 def check_body(wants: FieldValidation, findings: Sequence[Finding]) -> None:
-    """Refuse a strict request whose body has such fields, as far as its types can be read.
-
-    Raises ``Failure`` 400.
-    """
+    """Refuse a strict request with such fields. Raises ``Failure`` 400."""
     if problem := _problem(wants, findings):
         message = words.NOT_DECODED.format(version="v1", kind="Pod", problem=problem)
         raise Failure(400, message, details=_details(findings))
 
 
 def check_patched(wants: FieldValidation, name: str, findings: Sequence[Finding]) -> None:
-    """Refuse a strict patch that makes such fields. Raises ``Failure`` 422."""
+    """Refuse a strict patch that creates such fields. Raises ``Failure`` 422."""
     if problem := _problem(wants, findings):
         message = words.INVALID.format(kind="Pod", name=name, problems=f"patch: {problem}")
         raise Failure(422, message, details={"name": name, "kind": "Pod", **_details(findings)})
 
 
 def warnings(wants: FieldValidation, findings: Iterable[Finding]) -> list[str]:
-    """The texts of the warnings that the answer has about such fields."""
     return [*_texts(findings)] if wants is FieldValidation.WARN else []
 
 
 def others(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings that are about something else."""
+    """Findings with other codes."""
     return [each for each in findings if each.code not in (_UNKNOWN, _TWICE, _MORE)]
 
 
 def _problem(wants: FieldValidation, findings: Sequence[Finding]) -> str:
-    """Why to refuse a strict request; empty if types are wrong, which others report."""
+    """The reason to refuse; empty if types are wrong, which another check reports."""
     texts = [*_texts(findings)]
     is_readable = all(each.code != _WRONG_TYPE for each in findings)
     if wants is not FieldValidation.STRICT or not texts or not is_readable:
@@ -95,7 +89,7 @@ def _texts(findings: Iterable[Finding]) -> Iterable[str]:
 
 
 def _path(finding: Finding) -> str:
-    """The path of the field, as Kubernetes writes it."""
+    """The field's path in Kubernetes notation."""
     if finding.code == _TWICE:
         return str(finding.fields["path"]).removeprefix("$").removeprefix(".")
     return f"{finding.where.path}.{finding.fields['name']}".removeprefix("$").removeprefix(".")

@@ -1,8 +1,7 @@
-"""The form of an answer: objects as they are, or as rows of a table if the client prefers that.
+"""Content negotiation: objects, tables, or metadata only, as the Accept header requests.
 
-kubectl asks for ``application/json;as=Table;v=v1;g=meta.k8s.io`` and prints the rows it gets, so
-that columns such as STATUS are the server's to work out. What a client asks for is in its Accept
-header alone; nothing depends on who it is. A table is made for each answer anew: it has ages.
+kubectl prints the rows of ``application/json;as=Table;v=v1;g=meta.k8s.io``, so the server computes
+columns such as STATUS. Tables contain ages and are never cached.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _INCLUDES: Final = ("", "Metadata", "Object", "None")
 
 
 class Table(Value):
-    """A table is wanted, in this version; ``include`` says what each row has of its object."""
+    """A requested table; ``include`` selects the object's part in each row."""
 
     version: str
     include: str = "Metadata"
@@ -41,7 +40,7 @@ class Table(Value):
         *,
         headed: bool = True,
     ) -> dict[str, Any]:
-        """The Table object; without its columns where a client has them already."""
+        """Build the Table object; ``headed`` adds the column definitions."""
         printer, now = tables.printer(kind), datetime.now(UTC)
         form: dict[str, Any] = {
             "kind": "Table",
@@ -70,7 +69,7 @@ class Table(Value):
 
 
 class Partial(Value):
-    """The metadata of objects alone is wanted, in this version."""
+    """Only the metadata of objects is requested."""
 
     version: str
 
@@ -82,10 +81,9 @@ class Partial(Value):
 
 
 def wanted(request: Request) -> Table | Partial | None:
-    """The form that the client prefers of those there are; None if it takes objects as they are.
+    """The first supported form in the Accept header; nothing for plain objects.
 
-    Raises:
-        Failure: 406, there is none that it takes.
+    Raises ``Failure`` 406 if no form is supported.
     """
     accepted = request.headers.get("accept", "") or "*/*"
     for part in accepted.split(","):
@@ -116,7 +114,7 @@ def of_list(
     items: Iterable[Shown],
     more: Mapping[str, Any],
 ) -> Response:
-    """The answer to a request for a list of objects of this kind; ``more`` is of its metadata."""
+    """Build the response; ``more`` is added to the list's metadata."""
     form = wanted(request)
     metadata = {"resourceVersion": str(version), **more}
     if isinstance(form, Table):
@@ -129,7 +127,6 @@ def of_list(
 
 
 def of_one(request: Request, item: Shown) -> Response:
-    """The answer to a request for one object."""
     form = wanted(request)
     if isinstance(form, Partial):
         item = form.of(item)
@@ -140,7 +137,7 @@ def of_one(request: Request, item: Shown) -> Response:
 
 
 def of_watch(request: Request, kind: str) -> Callable[[Shown], Shown]:
-    """The form of each object in a watch; only its first table has columns."""
+    """The form of objects in a watch; only the first table has columns."""
     form = wanted(request)
     if form is None:
         return lambda item: item
@@ -151,7 +148,7 @@ def of_watch(request: Request, kind: str) -> Callable[[Shown], Shown]:
     def tabled(item: Shown) -> Shown:
         nonlocal headed
         version = item.value["metadata"].get("resourceVersion", "")
-        # A bookmark is a version and no object, so it has no row.
+        # A bookmark has a version but no object, so it has no row.
         rows = [item] if "name" in item.value["metadata"] else []
         made = form.document(kind, rows, {"resourceVersion": version}, headed=headed)
         headed = headed and not rows

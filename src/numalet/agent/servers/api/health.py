@@ -1,4 +1,4 @@
-"""What monitoring asks for: health, readiness, metrics, the configuration in force."""
+"""Endpoints for monitoring: health, readiness, metrics, configuration."""
 
 from __future__ import annotations
 
@@ -18,12 +18,10 @@ _READINESS: Final = {
     "sources": Unready.STARTING,
     "shutdown": Unready.STOPPING,
 }
-"""Checks of readiness, by the state of the agent that they notice."""
+"""Readiness checks, by the state that fails them."""
 
 
 class HealthHandlers:
-    """Handlers of ``/healthz``, ``/livez``, ``/readyz``, ``/metrics`` and ``/configz``."""
-
     def __init__(self, served: Served) -> None:
         self._served = served
 
@@ -37,29 +35,27 @@ class HealthHandlers:
         ]
 
     async def healthy(self, request: Request) -> Response:
-        """Whether the agent answers and can write its node state."""
+        """Whether the agent responds and can write its node state."""
         unready = self._served.door.view().unready
         checks = {"ping": True, "node-state": unready is not Unready.STATE_UNWRITABLE}
         return _report(checks, "healthz", verbose="verbose" in request.query_params)
 
     async def alive(self, request: Request) -> Response:
-        """That the agent answers at all; another one could do no more."""
+        """Liveness must not depend on the disk: a restart would not repair it."""
         return _report({"ping": True}, "livez", verbose="verbose" in request.query_params)
 
     async def ready(self, request: Request) -> Response:
-        """Whether the state can be written, all sources are ready, and the agent does not stop."""
+        """Whether the state is writable, all sources are ready, and no shutdown is in progress."""
         unready = self._served.door.view().unready
         checks = {"ping": True} | {name: unready is not why for name, why in _READINESS.items()}
         return _report(checks, "readyz", verbose="verbose" in request.query_params)
 
     async def metrics(self, _request: Request) -> Response:
-        """The metrics in the text format of Prometheus."""
         door = self._served.door
         page = metrics.text(door.view(), door.counts())
         return Response(page, headers={"content-type": metrics.CONTENT_TYPE})
 
     async def config(self, _request: Request) -> Response:
-        """The configuration, as a kubelet shows its own."""
         return JSONResponse(configz(self._served.door.view().config))
 
 

@@ -1,8 +1,7 @@
-"""Serves the API on a Unix socket of its owner's.
+"""Serves the API on a Unix socket with mode 0600.
 
-The socket appears under its name at once and with mode 0600: it is made under another name first.
-Who may connect to it may start programs as the agent's user, so its folder and an old socket
-in its place must be the agent's own too.
+A client can start programs as the agent's user, so the folder and an existing socket must belong to
+that user.
 """
 
 from __future__ import annotations
@@ -25,10 +24,9 @@ from numalet.shared.web.serving import serving
 
 @contextlib.asynccontextmanager
 async def opened(app: Any, path: Path) -> AsyncIterator[None]:
-    """Serve an application on a socket at this path until the end of the block.
+    """Serve an application on this socket during the block.
 
-    Raises:
-        BadInput: the socket can not be made there, or is not only ours.
+    Raises ``BadInput`` if the socket cannot be created or others could replace it.
     """
     listener = _bound(path)
     try:
@@ -44,7 +42,6 @@ def _remove(path: Path) -> None:
 
 
 def _bound(path: Path) -> socket.socket:
-    """A listening socket under this name."""
     if len(os.fsencode(path)) > LONGEST_PATH_BYTES - len(".new."):
         raise _unusable(path, f"the name is longer than {LONGEST_PATH_BYTES} bytes")
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -52,12 +49,14 @@ def _bound(path: Path) -> socket.socket:
     try:
         _check_owner(path)
         fresh.unlink(missing_ok=True)
+        # The mode must be right at bind: a later chmod leaves a window for other users.
         before = os.umask(0o177)
         try:
             listener.bind(os.fspath(fresh))
         finally:
             os.umask(before)
         listener.listen(MOST_WAITING)
+        # Clients never see a socket that does not listen yet.
         fresh.rename(path)
     except OSError as error:
         listener.close()
@@ -69,10 +68,11 @@ def _bound(path: Path) -> socket.socket:
 
 
 def _check_owner(path: Path) -> None:
-    """No other user may own the folder or what is in the socket's place, nor write to it."""
+    """Refuse a folder or socket that another user owns or may write."""
     folder = path.parent.stat()
     if folder.st_uid not in (os.geteuid(), 0):
         raise _unusable(path, f"its folder belongs to the user {folder.st_uid}")
+    # In a sticky folder such as /tmp, others cannot rename the socket.
     if folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not folder.st_mode & stat.S_ISVTX:
         raise _unusable(path, "its folder can be written by others")
     try:

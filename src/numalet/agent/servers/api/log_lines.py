@@ -1,9 +1,7 @@
-"""The lines of a container's output as clients want them, without the runtime's notes.
+"""Converts log entries ``TIME STREAM TAG LINE`` into lines for clients.
 
-A file has ``TIME STREAM TAG LINE``, the form of the container runtimes; a tag P says that the line
-goes on in the next entry. Clients get the lines alone, or with their times if they ask, and may
-leave out what was written before a moment. An entry in no such form is passed on as it is.
-Kubelet: ``kuberuntime/logs``, v1.32.
+Tag P: the line continues in the next entry. Malformed entries pass unchanged. Kubelet:
+``kuberuntime/logs``, v1.32.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ _LONGEST_AGO_SECONDS: Final = 10**9
 
 
 class LogShape(Value):
-    """Whether times are shown, and from which moment on (empty: from the beginning)."""
+    """Whether to show times; the earliest time (empty: all)."""
 
     timestamps: bool = False
     since: bytes = b""
@@ -47,17 +45,18 @@ def shape(request: Request) -> LogShape:
 
 
 def _written(at: datetime) -> str:
-    """As entries have it, without its end, so that it comes before any part of its second."""
+    """The time as in entries, without "Z", so that it sorts before every fraction of its second."""
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}"
 
 
 async def shaped(
     chunks: AsyncGenerator[bytes, None], wanted: LogShape
 ) -> AsyncGenerator[bytes, None]:
-    """The output in this shape; what has come without its end waits for the rest."""
+    """Convert the chunks; a partial entry waits for its rest."""
     rest, begun = b"", False
     async for chunk in chunks:
         *whole, rest = (rest + chunk).split(b"\n")
+        # A file in another format may have no newline at all.
         if len(rest) > _LONGEST_ENTRY_BYTES:
             yield rest
             rest = b""
@@ -72,7 +71,7 @@ async def shaped(
 
 
 def _line(entry: bytes, wanted: LogShape, begun: bool) -> tuple[bytes, bool]:
-    """What is shown of an entry, and whether the next one goes on with the same line."""
+    """Return the text of an entry, and whether its line continues."""
     head = _HEAD.match(entry)
     if head is None:
         return entry + b"\n", False

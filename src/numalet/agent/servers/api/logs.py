@@ -1,7 +1,6 @@
-"""The output of a container: all of it, its last lines, or as it is written.
+"""The container log endpoint: all, tail, or follow.
 
-The file is the runtime's. It may be put aside at any moment and begun anew (rotation); a client
-that follows it then reads the old one to its end and goes on with the new one.
+A follower reads a rotated file to its end and continues with the new one.
 """
 
 from __future__ import annotations
@@ -26,15 +25,13 @@ from numalet.core.workload.spec import WorkloadSource
 from numalet.wording import kubernetes_api as words
 
 POLL_SECONDS: Final = 0.2
-"""How often a log that is followed is checked for more."""
+"""Poll interval for new output."""
 
 _CHUNK_BYTES: Final = 64 * 1024
 _TEXT: Final = "text/plain; charset=utf-8"
 
 
 class Logs:
-    """Handler of ``/api/v1/namespaces/{namespace}/pods/{name}/log``."""
-
     def __init__(self, served: Served) -> None:
         self._served = served
 
@@ -42,7 +39,6 @@ class Logs:
         return [Route("/api/v1/namespaces/{namespace}/pods/{name}/log", self.log, methods=["GET"])]
 
     async def log(self, request: Request) -> Response:
-        """The output of a container's latest, or previous, attempt."""
         record = self._served.record(**request.path_params)
         wanted = log_lines.shape(request)
         previous = requests.flag(request, "previous")
@@ -66,7 +62,7 @@ class Logs:
         *,
         follow: bool,
     ) -> AsyncGenerator[bytes, None]:
-        # A runtime may keep no output, or not yet: that is no output, and no reason to come again.
+        # A runtime may have no log file yet; an empty response is right then, not an error.
         while file is None and follow and self._runs(key):
             await asyncio.sleep(POLL_SECONDS)
             file = await asyncio.to_thread(_opened, path)
@@ -76,13 +72,15 @@ class Logs:
             if tail is not None:
                 await asyncio.to_thread(_to_tail, file, tail)
             while True:
-                # Whether it runs is asked first: what it wrote at its end is then still read.
+                # Read the state first: then the final output is read even if the container ends
+                # now.
                 goes_on = follow and self._runs(key)
                 while chunk := await asyncio.to_thread(file.read, _CHUNK_BYTES):
                     yield chunk
                 if not goes_on:
                     return
                 newer = await asyncio.to_thread(_begun_anew, path, file)
+                # The writer may have appended to the old file before the rotation.
                 if newer is not None:
                     while chunk := await asyncio.to_thread(file.read, _CHUNK_BYTES):
                         yield chunk
@@ -126,7 +124,7 @@ def _container(record: PodRecord, wanted: str | None) -> str:
 
 
 def _has_begun(record: PodRecord, container: str) -> bool:
-    """Whether there is, or was, something that could write: then there is at least no output."""
+    """Whether the container has run; then a missing file means no output."""
     if record.workload.source is WorkloadSource.RUN:
         return False
     run = record.run.of(container)
@@ -153,11 +151,12 @@ def _opened(path: Path | None) -> BinaryIO | None:
 
 
 def _begun_anew(path: Path, file: BinaryIO) -> BinaryIO | None:
-    """The file that has this one's name now; None if it is still the same."""
+    """The new file of this name, if the log was rotated."""
     try:
         now = path.stat()
     except FileNotFoundError:
         return None
+    # A smaller file with the same inode was truncated.
     here = os.fstat(file.fileno())
     if (now.st_dev, now.st_ino) == (here.st_dev, here.st_ino) and now.st_size >= file.tell():
         return None
@@ -165,7 +164,7 @@ def _begun_anew(path: Path, file: BinaryIO) -> BinaryIO | None:
 
 
 def _to_tail(file: BinaryIO, lines: int) -> None:
-    """Go to where the last lines begin, reading from the end."""
+    """Seek to the start of the last lines, reading backwards."""
     end = position = file.seek(0, os.SEEK_END)
     count = 0
     while position > 0 and lines:
@@ -175,7 +174,7 @@ def _to_tail(file: BinaryIO, lines: int) -> None:
         block = file.read(size)
         at = len(block)
         while (at := block.rfind(b"\n", 0, at)) >= 0:
-            # The line end at the very end of the file does not begin another line.
+            # The newline at the very end starts no line.
             count += position + at != end - 1
             if count == lines:
                 file.seek(position + at + 1)

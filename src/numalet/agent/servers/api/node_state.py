@@ -1,4 +1,4 @@
-"""The node's state as one object: memory per NUMA node, CPUs, devices, guarantee, audits."""
+"""The NodeState object: memory per NUMA node, CPUs, devices, guarantee, audits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from numalet.shared.kubernetes.pod_placement import audit_document
 
 
 def node_state(view: AgentView) -> dict[str, Any]:
-    """The NodeState object, without group and version; sizes in bytes."""
+    """Build the object without group and version. Sizes in bytes."""
     pods = {uid: record.workload.pod for uid, record in view.records.items()}
     return {
         "standing": view.standing.value,
@@ -36,7 +36,7 @@ def node_state(view: AgentView) -> dict[str, Any]:
 
 
 def of_node(node: Node, pods: Mapping[str, Pod]) -> dict[str, Any]:
-    """The allocations on a node, of an agent or of commands; ``pods`` are by uid."""
+    """Allocations on a node of an agent or of commands; ``pods`` by uid."""
     rules = node.rules
     chart = memory_map.memory_map(node.snapshot, rules.machine, node.leftovers(), pods)
     cpus = simulation_document.cpus(
@@ -77,7 +77,6 @@ def _numa_node(row: MemoryNodeRow) -> dict[str, Any]:
 
 
 def reserved_cpus(node: Node) -> CpuSet:
-    """The CPUs that are kept back for the system."""
     static = node.roster.static_cpus
     return cpu_set.EMPTY if static is None else cpu_mask.to_set(static.reserved.cpus)
 

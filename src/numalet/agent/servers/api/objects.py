@@ -1,7 +1,6 @@
-"""The objects that the API shows, made from records in one place, and kept while they are current.
+"""Encoded API objects, cached per resource version.
 
-A list of a thousand pods is asked for again and again while few of them change, so an object is
-made, and written as JSON, once for each resource version.
+Clients list a thousand pods repeatedly while few change.
 """
 
 from __future__ import annotations
@@ -19,28 +18,24 @@ K = TypeVar("K")
 
 
 class Shown(Value):
-    """An object, and the JSON that it is sent as."""
+    """An object and its JSON."""
 
     value: Mapping[str, Any]
     text: bytes
 
 
 def shown(value: Mapping[str, Any]) -> Shown:
-    """An object with its JSON."""
     return Shown(value, msgspec.json.encode(value))
 
 
 class Kept(Generic[K]):
-    """Objects by key, each for the latest two versions that were asked for.
-
-    Of a change both are asked for, by every watch that selects.
-    """
+    """Objects by key, for the two latest versions: every watch needs both sides of a change."""
 
     def __init__(self) -> None:
         self._kept: dict[K, tuple[tuple[int, Shown], ...]] = {}
 
     def of(self, key: K, version: int, make: Callable[[], Mapping[str, Any]]) -> Shown:
-        """The object of this version, made at the first call."""
+        """Return the object of this version; ``make`` is called on a miss."""
         kept = self._kept.get(key, ())
         for known, item in kept:
             if known == version:
@@ -50,7 +45,6 @@ class Kept(Generic[K]):
         return item
 
     def forget_all_but(self, keys: Iterable[K]) -> None:
-        """Forget objects that are not there any more."""
         current = set(keys)
         self._kept = {key: kept for key, kept in self._kept.items() if key in current}
 
@@ -65,5 +59,4 @@ def listed(head: Mapping[str, str], metadata: Mapping[str, Any], items: Iterable
 
 
 def watch_line(kind: str, item: Shown) -> bytes:
-    """One line of a watch."""
     return b'{"type":"%s","object":%s}\n' % (kind.encode(), item.text)

@@ -1,4 +1,4 @@
-"""The API as an OpenAPI document of version 3, made from the routes that the agent serves."""
+"""The OpenAPI v3 document of the API, built from its routes."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _PARAMETERS: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
     ("GET", "livez"): {"verbose": _TEXT},
     ("GET", "readyz"): {"verbose": _TEXT},
 }
-"""By method and the last word of a path."""
+"""By method and last segment of the path."""
 
 _POD_PATH: Final = re.compile(r"/api/v1(/namespaces/\{namespace\})?/pods(/\{name\})?")
 _LISTED: Final = frozenset({"events", "namespaces", "nodes", "nodestates", "podplacements"})
@@ -90,8 +90,6 @@ _PLAIN: Final = frozenset({"log", "metrics", "healthz", "livez", "readyz"})
 
 
 class OpenApi:
-    """Handlers of ``/openapi/v3``."""
-
     def __init__(self, routes: Iterable[Route]) -> None:
         self._by_group: dict[str, list[Route]] = {}
         for route in routes:
@@ -118,7 +116,6 @@ class OpenApi:
 
 
 def document(routes: Iterable[Route]) -> dict[str, Any]:
-    """An OpenAPI document of these routes."""
     return {
         "openapi": "3.0.3",
         "info": {"title": _TITLE, "version": __version__},
@@ -168,7 +165,7 @@ def _operation(method: str, path: str) -> dict[str, Any]:
 
 
 def _answer(method: str, path: str) -> Mapping[str, Any]:
-    """The type of a good answer."""
+    """The schema of a successful response."""
     last = path.rsplit("/", 1)[-1]
     if _POD_PATH.fullmatch(path):
         is_list = method == "GET" and last == "pods"

@@ -1,7 +1,6 @@
-"""The types of the OpenAPI document: what ``kubectl explain`` shows, and the shape of answers.
+"""The OpenAPI types, as ``kubectl explain`` shows them.
 
-Names are Kubernetes', since clients find types by them. The types of a Pod, and the words about
-their fields, come from the table by which manifests are read (``pod_table``).
+Clients find types by name, so the names are Kubernetes'. Pod types come from ``pod_table``.
 """
 
 from __future__ import annotations
@@ -48,7 +47,6 @@ _TEXT: Final = {"type": "string"}
 
 
 def ref(name: str) -> dict[str, str]:
-    """A reference to a type."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -75,7 +73,7 @@ _ANSWERS: Final[Mapping[str, Mapping[str, Any]]] = {
         "message": _TEXT,
     },
 }
-"""Types of answers that are no part of a Pod."""
+"""Response types outside a Pod."""
 
 _REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
     POD_LIST: ("apiVersion", "kind", "metadata", "items"),
@@ -84,7 +82,7 @@ _REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
     STATUS: ("apiVersion", "kind", "status", "code", "reason", "message"),
 }
 _FIXED: Final[Mapping[str, str]] = {"apiVersion": "v1", "kind": "Pod"}
-"""Fields of a Pod that have one value."""
+"""Pod fields with a constant value."""
 
 _USES: Final[Mapping[FieldUse, str]] = {
     FieldUse.HONOURED: "",
@@ -100,7 +98,7 @@ _PLAIN: Final[Mapping[PlainKind, Mapping[str, Any]]] = {
         "oneOf": [{"type": "integer", "format": "int32"}, _TEXT],
     },
     PlainKind.QUANTITY: {"oneOf": [_TEXT, {"type": "number"}]},
-    # Go writes a time that is not set as null.
+    # Go encodes an unset time as null.
     PlainKind.MOMENT: {"type": "string", "format": "date-time", "nullable": True},
     PlainKind.OBJECT: {"type": "object"},
 }
@@ -112,7 +110,6 @@ def kind(name: str) -> dict[str, str]:
 
 @lru_cache(maxsize=1)
 def schemas() -> Mapping[str, Any]:
-    """All types by their names."""
     return {
         **{_full_name(each): _schema(each, uses) for each, uses in reached(POD_TYPE)},
         **dict(_answers()),
@@ -134,7 +131,7 @@ def _full_name(given: ObjectType) -> str:
 
 
 def _schema(given: ObjectType, uses: frozenset[FieldUse]) -> dict[str, Any]:
-    """The schema of a type that is reached by fields of these uses."""
+    """``uses`` are the uses of all fields with this type."""
     only = next(iter(uses)) if len(uses) == 1 else FieldUse.HONOURED
     schema: dict[str, Any] = {
         "type": "object",
@@ -157,7 +154,7 @@ def _property(field: Field) -> dict[str, Any]:
     text = _description(field)
     if not text:
         return schema
-    # Beside a reference nothing else counts.
+    # JSON Schema ignores other keys next to "$ref".
     return {**({"allOf": [schema]} if "$ref" in schema else schema), "description": text}
 
 
@@ -190,7 +187,7 @@ def _kind(given: Kind) -> dict[str, Any]:
 
 
 def _text(given: TextKind) -> dict[str, Any]:
-    """A text; an empty one counts as none, but it need not be written."""
+    """An empty text means unset, so no minimum length."""
     schema: dict[str, Any] = dict(_TEXT)
     if given.allowed:
         schema["enum"] = list(given.allowed)

@@ -1,4 +1,4 @@
-"""Objects of our own: where pods are, the state of the node, explanations."""
+"""Objects of ``numalet.dev``: placements, node state, explanations."""
 
 from __future__ import annotations
 
@@ -41,8 +41,6 @@ _LONGEST_BUDGET_SECONDS: Final = 10.0
 
 
 class Own:
-    """Handlers of ``/apis/numalet.dev/v1alpha1``."""
-
     def __init__(self, served: Served) -> None:
         self._served = served
         self._explaining = 0
@@ -62,28 +60,27 @@ class Own:
         ]
 
     async def placements(self, request: Request) -> Response:
-        """Where all pods are, or a watch of it."""
+        """List or watch placements."""
         namespace = request.path_params.get("namespace")
         passes = selectors.of_request(request, FIELDS)
         if self._served.door.view().standing is not OwnershipMode.OBSERVING:
             placements = of_records(self._served, namespace, PLACEMENT)
             return await collection.response(request, placements, passes)
-        # Beside a kubelet they are of the kubelet's pods.
+        # Next to a kubelet, these are the kubelet's pods.
         placements = self._observed.collection("PodPlacement", OWN_GROUP)
         here = selectors.in_namespace(namespace, passes)
         return await collection.response(request, placements, here)
 
     async def placement(self, request: Request) -> Response:
-        """Where one pod is."""
         return forms.of_one(request, self._served.placement_of(**request.path_params))
 
     async def explain_stored(self, request: Request) -> Response:
-        """Explain the decision on an existing pod, as if it asked now."""
+        """Explain the decision on an existing pod as if it were new."""
         record = self._served.record(**request.path_params)
         return await self._explanation(request, record.workload.pod)
 
     async def explain_posted(self, request: Request) -> Response:
-        """Explain the decision on a pod that the agent does not admit."""
+        """Explain the decision on a posted pod without admitting it."""
         wants = field_validation.wanted(request)
         document = await requests.document_as_it_is(request)
         namespace, view = request.path_params["namespace"], self._served.door.view()
@@ -109,7 +106,6 @@ class Own:
         return Response(shown(explanation).text, media_type=JSON)
 
     async def states(self, request: Request) -> Response:
-        """The state of the node, which is the only one."""
         passes = selectors.of_request(request, FIELDS)
         states = replace(self._states.collection("NodeState", OWN_GROUP), since=None)
         return await collection.response(request, states, passes)
@@ -135,7 +131,7 @@ def _state(view: AgentView) -> dict[str, Any]:
 
 
 def _explained(view: AgentView, pod: Pod, budget_seconds: float) -> dict[str, Any]:
-    """The document of ``numalet explain -o json``; an existing pod is explained as a new one."""
+    """Build the document of ``numalet explain -o json``; an existing pod is treated as new."""
     pods = {uid: record.workload.pod for uid, record in view.records.items()}
     case = running.case(running.session(view.node, view.config, pods), (), pod)
     traced = story.trace(case.node, pod)

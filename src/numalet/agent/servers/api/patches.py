@@ -1,8 +1,4 @@
-"""JSON patches and JSON merge patches of an object.
-
-A copy operation can double the object, so the bytes that a JSON patch copies have a limit, as in a
-kube-apiserver.
-"""
+"""JSON patch and JSON merge patch."""
 
 from __future__ import annotations
 
@@ -17,19 +13,19 @@ from numalet.wording import kubernetes_api as words
 
 MOST_OPERATIONS: Final = 10_000
 MOST_COPIED_BYTES: Final = 3 * 1024 * 1024
-"""Of a JSON patch; a kube-apiserver has the same bounds."""
+"""The kube-apiserver has the same limits: each copy may double the object."""
 
 
 class PatchUnreadable(Exception):  # noqa: N818 - it is an answer
-    """The patch says nothing that could be done: the text of this exception says what."""
+    """The patch is malformed; the text says how."""
 
 
 class PatchDoesNotFit(Exception):  # noqa: N818 - it is an answer
-    """What the patch is about is not in the object, or not so: the text of this exception."""
+    """The patch does not apply to this object; the text says why."""
 
 
 def operations(value: Any, patch: Any) -> Any:
-    """A JSON patch (RFC 6902) applied. Raises ``PatchUnreadable`` or ``PatchDoesNotFit``."""
+    """Apply a JSON patch (RFC 6902). Raises ``PatchUnreadable`` or ``PatchDoesNotFit``."""
     if not isinstance(patch, list):
         raise PatchUnreadable(words.PATCH_NO_LIST)
     if len(patch) > MOST_OPERATIONS:
@@ -55,7 +51,7 @@ def operations(value: Any, patch: Any) -> Any:
 
 
 def merge(value: Any, patch: Any) -> Any:
-    """A JSON merge patch applied: null removes, lists are replaced."""
+    """Apply a JSON merge patch (RFC 7396): null removes, lists are replaced."""
     if not isinstance(patch, Mapping):
         return patch
     merged = dict(value) if isinstance(value, Mapping) else {}

@@ -1,4 +1,4 @@
-"""Pods and their events as collections: what there is, and how it came to be so."""
+"""Pods and events as collections with their changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ C = TypeVar("C", PodChange, EventChange)
 
 
 class RecordKind(Value):
-    """A kind of object that is made of a pod's record."""
+    """A kind of object that a pod record is converted to."""
 
     kind: str
     api_version: str
@@ -29,8 +29,6 @@ PLACEMENT: Final = RecordKind("PodPlacement", OWN_GROUP, Served.placement)
 
 
 def of_records(served: Served, namespace: str | None, kind: RecordKind) -> Collection:
-    """Objects of this kind, of the pods of a namespace or of all."""
-
     def now() -> tuple[int, list[tuple[str, Shown]]]:
         items = [kind.make(served, record) for record in served.records(namespace)]
         return served.door.view().resource_version, [(key_of(each.value), each) for each in items]
@@ -40,6 +38,7 @@ def of_records(served: Served, namespace: str | None, kind: RecordKind) -> Colle
         if namespace not in (None, record.workload.pod.namespace):
             return None
         if change.kind is ChangeKind.DELETED:
+            # A deletion has its own version, after the record's last one.
             record = replace(record, resource_version=change.resource_version)
         item = kind.make(served, record)
         before = None if change.before is None else kind.make(served, change.before)
@@ -66,8 +65,6 @@ def of_records(served: Served, namespace: str | None, kind: RecordKind) -> Colle
 
 
 def of_events(served: Served, namespace: str | None) -> Collection:
-    """The events of a namespace, or all."""
-
     def step(change: EventChange) -> WatchedChange | None:
         if namespace not in (None, namespace_of(change.event)):
             return None

@@ -53,13 +53,11 @@ FIELDS: Final = frozenset(
 )
 EVICTIONS: Final = ("policy/v1", "policy/v1beta1")
 _TRIES: Final = 5
-"""So often a change is tried anew because something else happened to the pod."""
+"""How often a patch is retried after concurrent changes."""
 _LETTERS: Final = string.ascii_lowercase + string.digits
 
 
 class Pods:
-    """Handlers of ``/api/v1/pods`` and ``/api/v1/namespaces/{namespace}/pods``."""
-
     def __init__(self, served: Served) -> None:
         self._served = served
 
@@ -74,7 +72,6 @@ class Pods:
         ]
 
     async def collection(self, request: Request) -> Response:
-        """All pods of a namespace, or one more."""
         return await (self.create if request.method == "POST" else self.list)(request)
 
     async def one(self, request: Request) -> Response:
@@ -82,7 +79,6 @@ class Pods:
         return await handlers.get(request.method, self.get)(request)
 
     async def list(self, request: Request) -> Response:
-        """All pods, or a watch of them."""
         namespace = request.path_params.get("namespace")
         passes = selectors.of_request(request, FIELDS)
         return await collection.response(request, of_records(self._served, namespace, POD), passes)
@@ -92,7 +88,7 @@ class Pods:
         return forms.of_one(request, self._served.pod(record))
 
     async def create(self, request: Request) -> Response:
-        """Decide about a pod; 201 if it was accepted, whether it may run or not."""
+        """Admit or reject a pod; 201 in both cases."""
         is_dry = _is_dry(request)
         wants = field_validation.wanted(request)
         document = await requests.document_as_it_is(request)
@@ -118,7 +114,7 @@ class Pods:
         return response
 
     async def patch(self, request: Request) -> Response:
-        """The pod after a patch, tried again if something else changes the pod at the same time."""
+        """Patch a pod; retry if it changes concurrently."""
         patch = await changing.patch_of(request)
         is_dry, name = _is_dry(request), request.path_params["name"]
         wants = field_validation.wanted(request)
@@ -141,12 +137,12 @@ class Pods:
         raise status.conflict("pods", name, words.VERSION_DIFFERS)
 
     async def delete(self, request: Request) -> Response:
-        """Ask a pod to end and go; the answer shows it as it ends."""
+        """Start the deletion; the response shows the pod in its present state."""
         namespace, name = request.path_params["namespace"], request.path_params["name"]
         return await self._delete(namespace, name, await deleting.wanted(request))
 
     async def evict(self, request: Request) -> Response:
-        """Delete a pod as ``kubectl drain`` asks for it. No budget of disruptions stands against.
+        """Delete a pod for ``kubectl drain``. The agent has no disruption budgets.
 
         Kubernetes v1.32: ``registry/core/pod/storage.EvictionREST``.
         """
@@ -194,9 +190,9 @@ def workload_of(
     wants: FieldValidation,
     findings: Findings,
 ) -> Workload:
-    """The workload in a posted object. Raises ``Failure`` with everything wrong in it.
+    """Parse the workload of a posted object. Raises ``Failure`` with all problems.
 
-    ``findings`` gets what the author of the object should know though it is accepted.
+    ``findings`` receives warnings about an accepted object.
     """
     value: Mapping[Any, Any] = requests.of_kind(document, "v1", "Pod")
     metadata = value.get("metadata")

@@ -1,4 +1,4 @@
-"""Which Kubernetes object a value of the agent is shown as: the reports, and facts of the host."""
+"""Converts the agent's values into Kubernetes objects, with facts of the host."""
 
 from __future__ import annotations
 
@@ -33,21 +33,19 @@ time_text = moments.seconds
 
 
 def pod(record: PodRecord, node_name: str) -> dict[str, Any]:
-    """The Pod object."""
     pod = kube_pod.pod_object(record)
     return {**pod, "spec": {**pod["spec"], "nodeName": node_name}}
 
 
 def columns(pod: Mapping[str, Any]) -> PodColumns:
-    """The columns of a listing, from the Pod object."""
+    """Compute the columns of a table from the Pod object."""
     return table_columns.columns(pod)
 
 
 def event(of: NodeEvent, view: AgentView) -> dict[str, Any]:
-    """The Event object."""
     record = view.records.get(of.pod_uid)
     workload = None if record is None else record.workload
-    # An agent that is as the kubelet is called so too; beside one it speaks for itself.
+    # In exact mode events name the kubelet as their source; next to a real one, the agent.
     speaks_as_kubelet = (
         view.node.rules.behaviour.mode is Mode.EXACT and view.standing is OwnershipMode.ENFORCING
     )
@@ -60,7 +58,6 @@ def event(of: NodeEvent, view: AgentView) -> dict[str, Any]:
 
 
 def node(view: AgentView) -> dict[str, Any]:
-    """The Node object."""
     facts = NodeFacts(
         name=view.node_name,
         created_at=view.node_created_at,
@@ -85,7 +82,7 @@ def _kubelet_condition(observation: KubeletObservation | None) -> KubeletConditi
 
 @functools.cache
 def _host() -> dict[str, str]:
-    """Facts that stay equal while the agent runs."""
+    """Constant while the agent runs."""
     try:
         image = platform.freedesktop_os_release().get("PRETTY_NAME", "")
     except OSError:

@@ -1,4 +1,4 @@
-"""What comes in: bodies of a bounded size, query parameters, names in paths."""
+"""Reads requests: bodies of limited size, query parameters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _FALSE: Final = ("0", "f", "F", "false", "FALSE", "False")
 
 
 async def body(request: Request) -> bytes:
-    """The body; one that is too large is refused without being read to its end."""
+    """Read the body; stop as soon as it exceeds the limit."""
+    # Refuse early, so that the client need not send the body.
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and int(declared) > words.LARGEST_BODY_BYTES:
         raise _too_large()
@@ -47,15 +48,12 @@ def _too_large() -> Failure:
 
 
 def media_type(request: Request) -> str:
-    """The content type of the body; may be empty."""
+    """The media type of the body; may be empty."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 async def read_out(request: Request, read: Callable[[], T]) -> T:
-    """What is read out of the object of the body, which was read by ``document``.
-
-    A long one is read in a thread, because others wait for their answers meanwhile.
-    """
+    """Run ``read`` on the parsed body; a large body in a thread, to keep the event loop free."""
     if getattr(request.state, _BODY_BYTES, 0) < _LONG_TEXT_BYTES:
         return read()
     return await asyncio.to_thread(read)
@@ -64,7 +62,7 @@ async def read_out(request: Request, read: Callable[[], T]) -> T:
 async def document(
     request: Request, accepted: Collection[str] = _MEDIA_TYPES
 ) -> YamlDocument | None:
-    """The object in the body; a duplicate field is an error. None for an empty body."""
+    """Parse the body, if there is one; a duplicate field is an error."""
     document = await document_as_it_is(request, accepted)
     if document is not None and document.duplicates:
         raise bad_body(document.duplicates)
@@ -74,7 +72,7 @@ async def document(
 async def document_as_it_is(
     request: Request, accepted: Collection[str] = _MEDIA_TYPES
 ) -> YamlDocument | None:
-    """The object in the body; the last duplicate wins. None for an empty body."""
+    """Parse the body, if there is one; the last duplicate wins."""
     kind = media_type(request)
     if kind and kind not in accepted:
         raise Failure(415, words.MEDIA_TYPE)
@@ -85,7 +83,7 @@ async def document_as_it_is(
         if len(text) < _LONG_TEXT_BYTES:
             documents = yaml_source.load_documents(text, _NAME_OF_BODY)
         else:
-            # A long text takes long to read, and others wait for their answers.
+            # Parsing a large text would block the event loop.
             documents = await asyncio.to_thread(yaml_source.load_documents, text, _NAME_OF_BODY)
     except BadInput as bad:
         raise bad_body(bad.findings) from None
@@ -95,14 +93,14 @@ async def document_as_it_is(
 
 
 def of_kind(document: YamlDocument | None, api_version: str, kind: str) -> Mapping[Any, Any]:
-    """The object of a body that has to be of this kind. Raises ``Failure`` 400."""
+    """The object of a body with this kind. Raises ``Failure`` 400."""
     return of_kinds(document, (api_version,), kind)
 
 
 def of_kinds(
     document: YamlDocument | None, api_versions: Sequence[str], kind: str
 ) -> Mapping[Any, Any]:
-    """The same for a kind that there is in several versions."""
+    """As ``of_kind``, for a kind with several versions."""
     value = None if document is None else document.value
     named = value.get("kind", kind) if isinstance(value, Mapping) else type(value).__name__
     is_one = isinstance(value, Mapping) and (
@@ -116,7 +114,7 @@ def of_kinds(
 
 
 def flag(request: Request, name: str) -> bool:
-    """A query parameter that is true or false; false without it."""
+    """Parse a boolean as Go's ``ParseBool``; false without the parameter."""
     value = request.query_params.get(name)
     if value is None or value in _FALSE:
         return False
@@ -135,7 +133,7 @@ def whole_number(request: Request, name: str) -> int | None:
 
 
 def dry_run(given: Iterable[object]) -> bool:
-    """Whether the values of ``dryRun`` ask for a dry run. Raises ``Failure`` 422."""
+    """Whether ``dryRun`` is ``All``. Raises ``Failure`` 422."""
     values = [value for value in given if value]
     for value in values:
         if value != "All":
@@ -146,5 +144,5 @@ def dry_run(given: Iterable[object]) -> bool:
 
 
 def seconds(request: Request, name: str) -> float:
-    """A time limit in the query; infinite if it is absent or 0."""
+    """A time limit in the query; infinite without it or with 0."""
     return float(whole_number(request, name) or 0) or math.inf

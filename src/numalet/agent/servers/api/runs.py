@@ -1,9 +1,7 @@
-"""Commands in the foreground: a pod that its client starts itself; see ``host.runtime.offers``.
+"""Foreground commands: pods that the client starts itself; see ``host.runtime.offers``.
 
-The body is a Pod of one container, the query says which process asks. The answer comes after the
-decision. With ``dryRun`` nothing is decided for good: the answer is where the pod would go now;
-with ``waitMilliseconds`` it is held back until there is a place, for at most so long. What would
-not fit on the node without any pod is answered at once.
+The body is a Pod with one container; the query identifies the client's process. ``dryRun`` only
+predicts; with ``waitMilliseconds`` it waits for a place, unless an empty node would reject the pod.
 """
 
 from __future__ import annotations
@@ -37,8 +35,6 @@ _RESOURCE: Final = "runs"
 
 
 class RunsHandler:
-    """Handler of ``/apis/numalet.dev/v1alpha1/namespaces/{namespace}/runs``."""
-
     def __init__(self, served: Served) -> None:
         self._served = served
 
@@ -47,7 +43,7 @@ class RunsHandler:
         return [Route(path, self.create, methods=["POST"])]
 
     async def create(self, request: Request) -> Response:
-        """Decide about a command, or only say what would be decided."""
+        """Admit a command, or predict the decision."""
         workload = await self._workload(request)
         if requests.dry_run(request.query_params.getlist("dryRun")):
             wait = requests.whole_number(request, "waitMilliseconds") or 0
@@ -58,7 +54,7 @@ class RunsHandler:
         if isinstance(answer, RequestRefused):
             there = self._served.door.view().records.get(workload.uid)
             if there is not None and there.workload.runner == runner:
-                # It asks again, having lost the answer.
+                # The client lost the first answer and repeats the request.
                 return _answer(self._document(self._as_it_is(there)))
             raise status.of_refusal(answer, _RESOURCE, workload.pod.name)
         return _answer(self._document(self._as_it_is(answer)))
@@ -76,7 +72,7 @@ class RunsHandler:
             raise Failure(400, words.KIND_DIFFERS.format(found=sent, expected="a Pod of one"))
         ledger = view.node.snapshot.device
         for name in containers[0].limits:
-            # A kubelet admits such a pod without any; a user who asks for a device here wants one.
+            # A kubelet admits such a pod without devices, which is not useful here.
             if "/" in name and not ledger.is_handled(name):
                 known = ", ".join(sorted(ledger.inventory.registered)) or "none"
                 raise Failure(422, words.DEVICES_UNKNOWN.format(resource=name, known=known))
@@ -86,12 +82,12 @@ class RunsHandler:
         return Foreseen(record, self._served.door.view().node)
 
     async def _preview(self, workload: Workload, wait_seconds: float) -> RunDocument:
-        """Where the pod would go, as soon as it would go anywhere or the time is over."""
+        """Predict a place; wait until there is one or the time is over."""
         door, loop = self._served.door, asyncio.get_running_loop()
         end = loop.time() + wait_seconds
         may_fit: bool | None = None
         while True:
-            # Changes are those after the view that was decided on.
+            # Read the version before the decision, so that no change in between is missed.
             version = door.view().resource_version
             foreseen = self._foreseen(door.foresee_create(workload))
             document = self._document(foreseen, may_fit)
@@ -109,7 +105,7 @@ class RunsHandler:
         return answer
 
     def _document(self, foreseen: Foreseen, may_fit: bool | None = None) -> RunDocument:
-        """The answer; ``may_fit`` is whether it fits an empty node, where that is known."""
+        """Build the answer; ``may_fit`` is a known result for an empty node."""
         view, workload = self._served.door.view(), foreseen.record.workload
         verdict = foreseen.record.run.verdict
         assert verdict is not None
@@ -131,21 +127,22 @@ class RunsHandler:
 
 
 def _runner(request: Request) -> Runner:
-    """The process that asks, as it declares. Raises ``Failure`` if it is none of this machine."""
+    """The client's process as declared. Raises ``Failure`` if it does not exist here."""
     pid = requests.whole_number(request, "pid") or 0
     ticks = requests.whole_number(request, "ticks") or 0
     boot = request.query_params.get("boot", "")
     own = process_tree.pid_namespace()
     if (requests.whole_number(request, "pidNamespace") or own) != own:
-        # The same id may be that of another process here, which would be waited for, and ended.
+        # A pid of another namespace may name a different process here, which would be signalled.
         raise Failure(422, words.OTHER_PID_NAMESPACE)
+    # Start time and boot id exclude a reused pid.
     if pid < 2**31 and process_tree.is_this(pid, ticks, boot):
         return Runner(pid, ticks, boot)
     raise bad_query("pid", str(pid)[:40], "a process that the agent can see is expected")
 
 
 async def _first(changes: AsyncIterator[Any], seconds: float) -> None:
-    """Wait for the first change, so long."""
+    """Wait for the first change, at most this long."""
     try:
         async with asyncio.timeout(seconds):
             await anext(changes, None)

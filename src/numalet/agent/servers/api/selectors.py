@@ -1,10 +1,4 @@
-"""Label and field selectors, as Kubernetes writes them, applied to objects.
-
-    labels   app=web, app!=web, app in (web, db), app notin (web), app, !app
-    fields   metadata.name=web,status.phase!=Running
-
-Kubernetes v1.32: ``apimachinery/pkg/labels``, ``fields``.
-"""
+"""Label and field selectors. Kubernetes v1.32: ``apimachinery/pkg/labels``, ``fields``."""
 
 from __future__ import annotations
 
@@ -29,7 +23,7 @@ _LONGEST: Final = 4096
 
 
 def of_request(request: Request, fields: Collection[str]) -> Selector:
-    """The request's selectors as one; ``fields`` are the supported paths."""
+    """Combine the request's selectors; ``fields`` are the supported paths."""
     labels = _labels(request.query_params.get("labelSelector", ""))
     wanted = _fields(request.query_params.get("fieldSelector", ""), fields)
 
@@ -41,14 +35,13 @@ def of_request(request: Request, fields: Collection[str]) -> Selector:
 
 
 def in_namespace(namespace: str | None, passes: Selector) -> Selector:
-    """The selector limited to a namespace; None is any."""
+    """Restrict a selector to one namespace; None keeps it."""
     if namespace is None:
         return passes
     return lambda value: value["metadata"].get("namespace") == namespace and passes(value)
 
 
 def is_selecting(request: Request) -> bool:
-    """Whether a request has a selector."""
     given = request.query_params
     return bool(given.get("labelSelector") or given.get("fieldSelector"))
 
@@ -69,6 +62,7 @@ def _requirement(part: str) -> Selector:
         values = {value.strip() for value in listed.split(",")}
         if operator == "in":
             return lambda labels: key in labels and labels[key] in values
+        # As in Kubernetes, an object without the label matches "notin" and "!=".
         return lambda labels: labels.get(key) not in values
     if match := _EQUAL.fullmatch(part):
         key, operator, value = match.groups()
@@ -97,7 +91,7 @@ def _field(part: str, known: Collection[str]) -> Selector:
 
 
 def _at(value: Mapping[str, Any], path: str) -> str:
-    """The text at a path; an absent member reads as an empty one."""
+    """The text at a path; empty if absent."""
     member: Any = value
     for name in path.split("."):
         member = member.get(name) if isinstance(member, Mapping) else None

@@ -1,4 +1,4 @@
-"""What all handlers share: the door, objects made of its records, and their lookup."""
+"""The state that all handlers share: door, encoded objects, lookups."""
 
 from __future__ import annotations
 
@@ -21,16 +21,12 @@ _VERSION: Final = "resourceVersion"
 
 
 class Served(Mutable):
-    """The door, and the objects behind it."""
-
     door: Door
     _pods: Kept[str] = field(default_factory=Kept)
 
     def records(self, namespace: str | None) -> list[PodRecord]:
-        """The records of a namespace, or of all, in the order of acceptance.
-
-        Where a pod ends while another one has its name already, clients see the other one.
-        """
+        """Records of a namespace or of all, in order of acceptance."""
+        # A pod that still ends may share its name with a newer one; clients see the newer.
         records = self.door.view().records
         return [
             each
@@ -40,7 +36,7 @@ class Served(Mutable):
         ]
 
     def record(self, namespace: str, name: str) -> PodRecord:
-        """The record of the pod of this name. Raises ``Failure`` 404 without one."""
+        """Raises ``Failure`` 404."""
         record = self.door.view().records.named(namespace, name)
         if record is None:
             raise not_found("pods", name)
@@ -49,6 +45,7 @@ class Served(Mutable):
     def pod(self, record: PodRecord) -> Shown:
         view = self.door.view()
         node_name = view.node_name
+        # Bounds the cache; deleted pods are never requested again.
         if len(self._pods) > 2 * len(view.records) + 16:
             self._pods.forget_all_but(view.records)
         return self._pods.of(
@@ -56,15 +53,15 @@ class Served(Mutable):
         )
 
     def as_is(self, record: PodRecord) -> Shown:
-        """The Pod object of a record that is not stored."""
+        """Build the Pod object of a record that is not stored."""
         return shown(projections.pod(record, self.door.view().node_name))
 
     def foreseen(self, answer: Foreseen | RequestRefused, name: str) -> Shown:
-        """The Pod object that there would be, and where. Raises ``Failure`` if it would not."""
+        """Build the predicted Pod object. Raises ``Failure`` if the request would be refused."""
         if isinstance(answer, RequestRefused):
             raise of_refusal(answer, "pods", name)
         pod = projections.pod(answer.record, self.door.view().node_name)
-        # No version: there is no such object.
+        # The object does not exist, so it has no version.
         metadata = {key: each for key, each in pod["metadata"].items() if key != _VERSION}
         status = pod["status"]
         if answer.record.run.deletion is None:
@@ -73,7 +70,7 @@ class Served(Mutable):
         return shown({**pod, "metadata": metadata, "status": status})
 
     def placement(self, record: PodRecord) -> Shown:
-        """The PodPlacement object, which also has the columns of a listing."""
+        """Build the PodPlacement object, including table columns."""
         view = self.door.view()
         pod = self.pod(record).value
         metadata, columns = pod["metadata"], projections.columns(pod)
@@ -90,9 +87,9 @@ class Served(Mutable):
         return shown(value)
 
     def placement_of(self, namespace: str, name: str) -> Shown:
-        """The PodPlacement object of this name, of a kubelet's pod too, by its uid as well.
+        """The PodPlacement of this name; of a kubelet's pod also by uid.
 
-        Raises ``Failure`` 404 without one.
+        Raises ``Failure`` 404.
         """
         own = {each.workload.pod.name for each in self.records(namespace)}
         for each in () if name in own else self.observed(namespace):
@@ -102,7 +99,7 @@ class Served(Mutable):
         return self.placement(self.record(namespace, name))
 
     def observed(self, namespace: str | None) -> list[Shown]:
-        """The PodPlacement objects of pods that a kubelet keeps, where it owns the node."""
+        """PodPlacement objects of a kubelet's pods, if a kubelet owns the node."""
         return [
             shown(each)
             for each in observed_by(self.door.view())
@@ -110,7 +107,7 @@ class Served(Mutable):
         ]
 
     def events(self, namespace: str | None) -> list[tuple[str, Shown]]:
-        """The Event objects by key."""
+        """Event objects by key."""
         events = self.door.view().events
         items = map(self.event, _in_namespace(events, namespace))
         return [(key_of(item.value), item) for item in items]
@@ -120,13 +117,13 @@ class Served(Mutable):
 
 
 def observed_by(view: AgentView) -> list[dict[str, Any]]:
-    """The PodPlacement objects, as they are sent, of pods that a kubelet keeps."""
+    """PodPlacement objects of a kubelet's pods."""
     placements = () if view.kubelet is None else document.placements(view.kubelet)
     return [{"kind": "PodPlacement", "apiVersion": OWN_GROUP, **each} for each in placements]
 
 
 def namespace_of(event: NodeEvent) -> str:
-    """The namespace in which an event is found; those of the node itself are in ``default``."""
+    """The namespace of an event; events of the node are in ``default``."""
     return event.namespace or "default"
 
 

@@ -13,7 +13,7 @@ from numalet.wording import kubernetes_api as words
 
 RETRY_SECONDS: Final = 1
 _MOST_WARNING_BYTES: Final = 4096
-"""Of the texts of all warnings together; a kube-apiserver has the same bound."""
+"""For all warnings together; the kube-apiserver has the same limit."""
 
 _RETRIED: Final = (429, 503, 504)
 _REASONS: Final[Mapping[int, str]] = {
@@ -36,8 +36,6 @@ _REASONS: Final[Mapping[int, str]] = {
 
 
 class Failure(Exception):  # noqa: N818 - it is an answer
-    """A failed request with its ``Status``."""
-
     def __init__(
         self,
         code: int,
@@ -55,7 +53,7 @@ class Failure(Exception):  # noqa: N818 - it is an answer
         self.metadata = metadata or {}
 
     def document(self) -> dict[str, Any]:
-        """The ``Status`` object. It always has details: some clients read them unasked."""
+        """Build the ``Status`` with details, which some clients read without a check."""
         details = dict(self.details)
         if self.code in _RETRIED:
             details["retryAfterSeconds"] = RETRY_SECONDS
@@ -71,13 +69,12 @@ class Failure(Exception):  # noqa: N818 - it is an answer
         }
 
     def response(self) -> JSONResponse:
-        """The answer to the client."""
         headers = {"Retry-After": str(RETRY_SECONDS)} if self.code in _RETRIED else None
         return JSONResponse(self.document(), self.code, headers)
 
 
 def success() -> dict[str, Any]:
-    """The ``Status`` of something that was done and has no object to show."""
+    """The ``Status`` of a request without a resulting object."""
     return {
         "kind": "Status",
         "apiVersion": "v1",
@@ -94,12 +91,12 @@ def not_found(resource: str, name: str) -> Failure:
 
 
 def bad_query(name: str, value: str, problem: str) -> Failure:
-    """A query parameter that means nothing."""
+    """Refuse an invalid query parameter."""
     return Failure(400, words.QUERY.format(name=name, value=value, problem=problem))
 
 
 def invalid_option(name: str, problem: str, value: str = "") -> Failure:
-    """List options that exclude each other, or an unsupported value."""
+    """Refuse list options that exclude each other, or an unsupported value."""
     text = problem.format(value=value)
     reason = "FieldValueNotSupported" if value else "FieldValueForbidden"
     cause = {"reason": reason, "message": text, "field": name}
@@ -109,12 +106,11 @@ def invalid_option(name: str, problem: str, value: str = "") -> Failure:
 
 
 def bad_body(findings: Iterable[Finding]) -> Failure:
-    """The body cannot be parsed."""
     return Failure(400, "; ".join(finding.located for finding in findings))
 
 
 def invalid(kind: str, name: str, findings: Iterable[Finding]) -> Failure:
-    """An object that is wrong, with a cause for everything that is wrong in it."""
+    """Refuse an invalid object, with a cause for each problem."""
     wrong = [finding for finding in findings if finding.severity is Severity.ERROR]
     causes = [
         {
@@ -130,9 +126,10 @@ def invalid(kind: str, name: str, findings: Iterable[Finding]) -> Failure:
 
 
 def warn(response: Response, texts: Iterable[str]) -> None:
-    """Add a ``Warning`` header for each text, as many as fit; kubectl prints them."""
+    """Add ``Warning`` headers up to the limit; kubectl prints them."""
     left = _MOST_WARNING_BYTES
     for text in texts:
+        # HTTP headers are ASCII, and a newline would inject a header.
         plain = text.encode("ascii", "replace").decode()
         printable = "".join(each if each.isprintable() else " " for each in plain)
         quoted = printable.replace("\\", "\\\\").replace('"', '\\"')
@@ -143,7 +140,6 @@ def warn(response: Response, texts: Iterable[str]) -> None:
 
 
 def warnings(findings: Iterable[Finding]) -> list[str]:
-    """The texts of the findings that are warnings."""
     return [
         finding.located.removeprefix("$.")
         for finding in findings
@@ -152,7 +148,7 @@ def warnings(findings: Iterable[Finding]) -> list[str]:
 
 
 def unchangeable(kind: str, name: str, fields: Iterable[tuple[str, str]]) -> Failure:
-    """A change of immutable fields, with a cause for each."""
+    """Refuse a change of immutable fields, with a cause for each."""
     causes = [
         {"reason": "FieldValueForbidden", "message": text, "field": field} for field, text in fields
     ]
@@ -162,7 +158,7 @@ def unchangeable(kind: str, name: str, fields: Iterable[tuple[str, str]]) -> Fai
 
 
 def conflict(resource: str, name: str, problem: str) -> Failure:
-    """The object is another than the client believes."""
+    """The object has changed or is another one."""
     message = words.CONFLICT.format(resource=resource, name=name, problem=problem)
     return Failure(409, message, details={"name": name, "kind": resource})
 

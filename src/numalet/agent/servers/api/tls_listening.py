@@ -1,7 +1,7 @@
-"""Serves the API over TLS on a TCP port, for kubectl and other clients that have the token.
+"""Serves the API over TLS on a TCP port, for clients with the token.
 
-Every user of the machine can connect to its loopback addresses, so what a connection costs is
-bounded before it has said who it is (``shared.web``).
+Every local user can connect to loopback, so ``shared.web`` limits the cost of connections before
+authentication.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 
 def bound(address: Address) -> tuple[socket.socket, Address]:
-    """A listening socket and its address. Raises ``BadInput``."""
+    """Listen on the address; return the actual one. Raises ``BadInput``."""
     try:
         listener = accepting.tcp_listener(address.host, address.port)
     except OSError as error:
@@ -51,11 +51,12 @@ def bound(address: Address) -> tuple[socket.socket, Address]:
 
 
 def context(certificate: Path, key: Path) -> ssl.SSLContext:
-    """TLS 1.2 and later with this certificate. Raises ``BadInput``."""
+    """Require TLS 1.2. Raises ``BadInput``."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers(_CIPHERS)
     try:
+        # An empty password makes OpenSSL fail on an encrypted key instead of prompting.
         context.load_cert_chain(certificate, key, password="")
     except (OSError, ValueError) as error:
         problem = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
@@ -74,7 +75,7 @@ async def opened(
     dashboard: ServedDashboard | None = None,
     links: DashboardLinks | None = None,
 ) -> AsyncIterator[None]:
-    """Serve until the end of the block; the listener is closed then."""
+    """Serve during the block, then close the listener."""
     app: ASGIApp = Guard(application(door, report_bug, links), token)
     if dashboard is not None:
         app = BesideApi(dashboard.app, app)
@@ -83,7 +84,7 @@ async def opened(
 
 
 class Guard:
-    """An application behind a bearer token; without the token a client gets a 401."""
+    """Requires the bearer token; answers 401 without it."""
 
     def __init__(self, behind: ASGIApp, token: str) -> None:
         self._behind = behind
@@ -100,12 +101,12 @@ class Guard:
     def _knows(self, scope: Any) -> bool:
         scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
         said = token.strip().encode("utf-8", "surrogateescape")
-        # The comparison takes as long wherever the two differ.
+        # Constant time: the duration must not reveal how much of the token is correct.
         return scheme.lower() == "bearer" and hmac.compare_digest(said, self._token)
 
 
 class BesideApi:
-    """Everything below ``/ui`` is the dashboard's, which has sessions; the rest is the API's."""
+    """Routes ``/ui`` to the dashboard, which has sessions, and the rest to the API."""
 
     def __init__(self, dashboard: ASGIApp, api: ASGIApp) -> None:
         self._dashboard = dashboard

@@ -1,4 +1,4 @@
-"""Resource versions as requests name them, and the tokens with which a list goes on.
+"""Resource versions and continue tokens of requests.
 
 Kubernetes v1.32: ``metainternalversion/validation.ValidateListOptions``, ``storage.continue``.
 """
@@ -19,7 +19,7 @@ from numalet.core.model.value import Value
 from numalet.wording import kubernetes_api as words
 
 UNSET: Final = ("", "0")
-"""Any version will do: what there is now."""
+"""Any version is acceptable: the current one."""
 
 _MOST_DIGITS: Final = 18
 _LONGEST_TOKEN: Final = 4096
@@ -27,28 +27,25 @@ _MATCHES: Final = ("Exact", "NotOlderThan")
 
 
 class Match(Enum):
-    """How a list and the resource version of its request belong together."""
+    """How a list relates to the requested version."""
 
     NOT_OLDER = "NotOlderThan"
     EXACT = "Exact"
 
 
 class Token(msgspec.Struct, frozen=True):
-    """Where a list goes on: behind this key, as it was at this version.
-
-    Without a version it goes on with what there is now.
-    """
+    """A position in a chunked list: after this key, at this version or the current one."""
 
     after: str
     version: int | None = None
 
     def text(self) -> str:
-        """As ``metadata.continue`` has it."""
+        """Encode for ``metadata.continue``."""
         return base64.urlsafe_b64encode(msgspec.json.encode(self)).decode().rstrip("=")
 
 
 class WantedVersions(Value):
-    """The versions that a list may have; None for any."""
+    """The versions that a list may show; without ``version``, any."""
 
     version: int | None
     match: Match
@@ -56,7 +53,7 @@ class WantedVersions(Value):
 
 
 def of_request(request: Request) -> int | None:
-    """The requested version, or None for any. Raises ``Failure`` 400."""
+    """The requested version, if any. Raises ``Failure`` 400."""
     text = request.query_params.get("resourceVersion", "")
     if text in UNSET:
         return None
@@ -66,10 +63,9 @@ def of_request(request: Request) -> int | None:
 
 
 def of_list(request: Request) -> WantedVersions:
-    """Which versions the list may be of that is asked for.
+    """Read all version parameters of a list request.
 
-    Raises:
-        Failure: 400 or 422, the parameters mean nothing or do not belong together.
+    Raises ``Failure`` 400 or 422 if they are invalid or contradict each other.
     """
     text = request.query_params.get("resourceVersion", "")
     match = request.query_params.get("resourceVersionMatch", "")
@@ -98,6 +94,7 @@ def _token(text: str) -> Token:
     try:
         if len(text) > _LONGEST_TOKEN:
             raise ValueError
+        # Padding was removed, because "=" would need escaping in a URL.
         padded = text + "=" * (-len(text) % 4)
         token = msgspec.json.decode(base64.b64decode(padded, b"-_", validate=True), type=Token)
         if token.version is not None and not 0 <= token.version < 10**_MOST_DIGITS:

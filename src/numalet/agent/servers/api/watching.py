@@ -1,9 +1,7 @@
-"""Watches: a stream of changes, one JSON object a line, until the client or the time ends it.
+"""Watches: a stream of changes, one JSON object per line.
 
-A watch without a resource version, or with 0, begins with everything that is there. One from a
-version that is forgotten gets a single ERROR with a ``Status`` 410, as a kube-apiserver answers,
-one from a version that never was a 504; the client then lists anew. Bookmarks show a client that
-asked for them how far it has come, and with ``sendInitialEvents`` when it has seen all there was.
+Without a version, or with 0, the stream starts with all objects. A forgotten version yields one
+ERROR with ``Status`` 410, a future one 504; the client then lists again.
 """
 
 from __future__ import annotations
@@ -26,15 +24,15 @@ from numalet.io.tasks import ended
 
 BOOKMARK_SECONDS: Final = 60.0
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
-"""The annotation of the bookmark after which everything that was there has been sent."""
+"""This bookmark follows the last initial object."""
 
 Now: TypeAlias = Callable[[], tuple[int, Iterable[tuple[str, Shown]]]]
 
 
 class WatchedChange(Value):
-    """One change of an object that is watched; ``before`` is how it was, None where it is new.
+    """One change; ``before`` is the object before it, unset for a new one.
 
-    A step that deletes has the last content of the object, under the version of its deletion.
+    A deletion has the last content and its own version.
     """
 
     kind: ChangeKind
@@ -50,7 +48,6 @@ Since: TypeAlias = Callable[[int], AsyncIterator[WatchedChange] | RequestRefused
 def response(
     request: Request, kind: str, api_version: str, now: Now, since: Since, passes: Selector
 ) -> StreamingResponse:
-    """The stream that answers this request."""
     version = versions.of_request(request)
     wants_initial = request.query_params.get("sendInitialEvents") is not None
     initial = requests.flag(request, "sendInitialEvents")
@@ -76,8 +73,6 @@ def response(
 
 @dataclass(slots=True, kw_only=True)
 class _Watch:
-    """One watch of objects that pass, for at most so many seconds."""
-
     kind: str
     api_version: str
     since: Since
@@ -89,8 +84,9 @@ class _Watch:
     async def from_all(
         self, now: Now, not_older: int | None, *, is_marked: bool
     ) -> AsyncGenerator[bytes, None]:
-        """Everything there is, of this version or a later one, then what happens."""
+        """Send all objects, of this version or later, then changes."""
         version, items = now()
+        # The objects are too old: skip them and let ``followed`` report the version.
         if not_older is not None and not_older > version:
             version = not_older
         else:
@@ -103,9 +99,10 @@ class _Watch:
             yield line
 
     async def followed(self, version: int) -> AsyncGenerator[bytes, None]:
-        """What happened after this version, then what happens."""
+        """Send changes after this version, then new ones."""
         steps = self.since(version)
         if isinstance(steps, RequestRefused):
+            # As the kube-apiserver, send the error as an event, after HTTP 200.
             failure = status.of_refusal(steps, self.kind, "")
             yield watch_line("ERROR", shown(failure.document()))
             return
@@ -114,6 +111,8 @@ class _Watch:
         waiting: asyncio.Task[WatchedChange] | None = None
         try:
             while (left := end - loop.time()) > 0:
+                # Keep the pending task over a timeout: cancelling ``anext`` would close the
+                # generator.
                 waiting = waiting or asyncio.ensure_future(anext(steps))
                 pause = min(left, BOOKMARK_SECONDS if self.bookmarks else math.inf)
                 done, _ = await asyncio.wait([waiting], timeout=_finite(pause))
@@ -124,18 +123,20 @@ class _Watch:
                     if line is not None:
                         yield line
                 elif self.bookmarks:
-                    # The last one, at the end of its time, says where the next watch goes on.
+                    # The final bookmark says where the next watch may resume.
                     yield self._bookmark(version)
         except StopAsyncIteration:
             return
         finally:
+            # A generator cannot be closed while a task iterates it.
             if waiting is not None:
                 await ended(waiting)
 
     def _line(self, step: WatchedChange) -> bytes | None:
-        """The line of a step, by what passed before it and what passes after it.
+        """The line for a change, if the selector matches before or after it.
 
-        Kubernetes v1.32: ``cacher.convertToWatchEvent``. What ceases to pass is shown as it was.
+        Kubernetes v1.32: ``cacher.convertToWatchEvent``. An object that no longer matches is shown
+        in its old form.
         """
         before = step.before
         passed = before is not None and self.passes(before.value)
@@ -159,7 +160,7 @@ class _Watch:
 
 
 def _at(item: Shown, version: int) -> Shown:
-    """An object under another version."""
+    """The object with another version."""
     metadata = {**item.value["metadata"], "resourceVersion": str(version)}
     return shown({**item.value, "metadata": metadata})
 
