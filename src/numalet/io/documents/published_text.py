@@ -1,16 +1,16 @@
-"""What a pod holds, as one short text: thousands of them have to fit into a cluster's store.
+"""The holdings of a pod as one short text, because a cluster stores thousands of them.
 
     1f2e3d c0-3,64-67 m0=16Gi d0=0-1;9a8b7c m0=256Mi
 
-A text is a list of parts, each a name and what it holds, words separated by spaces. A name is the
-hash of a container, ``*`` for the pod as a whole, ``~`` for what later containers may use again.
+A text is a list of parts, each a name and its holdings separated by spaces. The name is the hash of
+a container, ``*`` for the pod as a whole, or ``~`` for resources that later containers may reuse.
 
-    c0-3        these CPUs; c alone is a record of none
-    m0-1=16Gi   memory of these NUMA nodes; m1Gi:0=2Gi huge pages of that size; m alone is no block
+    c0-3        these CPUs; c alone is an entry without CPUs
+    m0-1=16Gi   memory of these NUMA nodes; m1Gi:0=2Gi huge pages of that size; m alone: no block
     d0=0-1      devices by position, of the first of the state's ``resources``
-    a0-1+       devices will be allocated by this affinity, + preferred or -; a*- any NUMA node
+    a0-1+       devices will be allocated with this affinity, + preferred or -; a*- any NUMA node
     r           ran when the kubelet started
-    s           counts as running, though its pod is not known yet
+    s           assumed to run, though its pod is not known yet
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _HUGE: Final = "hugepages-"
 
 
 class PublishedTextError(ValueError):
-    """A text that is not of this form; its words are for a finding."""
+    """A text with another syntax; its words are for a finding."""
 
 
 def size_text(size_bytes: int) -> str:
-    """The size in the largest binary unit in which it is a whole number."""
+    """The size in the largest binary unit that leaves a whole number."""
     for power, unit in zip(range(len(_UNITS), 0, -1), _UNITS, strict=True):
         if size_bytes and size_bytes % (1 << 10 * power) == 0:
             return f"{size_bytes >> 10 * power}{unit}"
@@ -50,7 +50,7 @@ def size_text(size_bytes: int) -> str:
 
 
 def size_bytes(text: str) -> int:
-    """The bytes of such a size. Raises ``PublishedTextError``."""
+    """The bytes of a size. Raises ``PublishedTextError``."""
     match = _SIZE.fullmatch(text)
     if match is None:
         raise PublishedTextError(f"{text[:40]!r} is no size")
@@ -62,19 +62,20 @@ def size_bytes(text: str) -> int:
 
 
 def numbers_text(numbers: Sequence[int]) -> str:
-    """A list such as 0-3,8; one that does not ascend keeps its order."""
+    """A list such as 0-3,8; the order of an unsorted list is kept."""
     ascends = all(one < other for one, other in pairwise(numbers))
     return cpu_set.text(numbers) if ascends else ",".join(map(str, numbers))
 
 
 def numbers(text: str) -> tuple[int, ...]:
-    """The numbers of such a list, in its order. Raises ``PublishedTextError``."""
+    """The numbers of a list, in its order. Raises ``PublishedTextError``."""
     listed: list[int] = []
     for part in text.split(",") if text else ():
         match = _RUN.fullmatch(part)
         if match is None:
             raise PublishedTextError(f"{part[:40]!r} is no number, and no range of numbers")
         first, last = int(match[1]), int(match[2] or match[1])
+        # Checked before the range is built, because a short text may name a huge range.
         if last - first + len(listed) >= _MOST_NUMBERS:
             raise PublishedTextError(f"{text[:40]!r} has more than {_MOST_NUMBERS} numbers")
         listed.extend(range(first, last + 1))
@@ -82,7 +83,7 @@ def numbers(text: str) -> tuple[int, ...]:
 
 
 def mask(text: str) -> int:
-    """The set of NUMA nodes of such a list. Raises ``PublishedTextError``."""
+    """The set of NUMA nodes in a list. Raises ``PublishedTextError``."""
     ids = numbers(text)
     if ids and max(ids) > 1024:
         raise PublishedTextError(f"{text[:40]!r} names a NUMA node that no machine can have")
@@ -90,7 +91,7 @@ def mask(text: str) -> int:
 
 
 def pod_text(pod: PodHeld, resource_names: Sequence[str]) -> str:
-    """The text of a pod; ``resource_names`` has every resource of its devices."""
+    """The text of a pod; ``resource_names`` must have every resource of its devices."""
     parts = [
         [each.container_hash, *_words(each.held, resource_names), *_marks(each)]
         for each in pod.containers
@@ -135,7 +136,7 @@ def _marks(each: ContainerHeld) -> Iterable[str]:
 
 
 def pod(text: str, resource_names: Sequence[str]) -> PodHeld:
-    """What a pod holds by its text. Raises ``PublishedTextError``."""
+    """The holdings of a pod from its text. Raises ``PublishedTextError``."""
     containers: list[ContainerHeld] = []
     found = PodHeld()
     for part in text.split(";"):
@@ -205,6 +206,7 @@ def _block(text: str) -> MemoryBlock:
     if not separator:
         raise PublishedTextError(f"{text[:40]!r} is no block of memory")
     node_ids = numbers(nodes)
+    # Checks the node ids; the order of ``node_ids`` matters and is kept.
     mask(nodes)
     return MemoryBlock(node_ids, _HUGE + kind if kind else resources.MEMORY, size_bytes(size))
 

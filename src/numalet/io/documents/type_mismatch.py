@@ -1,9 +1,8 @@
-"""Where a value first differs from a declared type, and how, in words of a document.
+"""Finds the first difference between a value and a declared type, in words of the document.
 
-msgspec converts and says whether it could; why it could not is its own sentence, which is not ours
-to parse. So a value that it refused is walked here along ``msgspec.inspect``, in the order in which
-msgspec goes: the members as they stand, then what is missing. A value without parts, such as a
-number or a time, is again given to msgspec, which says yes or no.
+msgspec only reports a sentence of its own, which is not stable enough to parse. So a refused value
+is compared again here with ``msgspec.inspect``, in msgspec's order: present members, then missing
+ones. Values without parts, such as numbers and times, are given to msgspec again.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _KINDS: Final[dict[type, tuple[str, Any]]] = {
     inspect.DateTimeType: ("a time such as 2026-01-31T12:00:00Z", datetime),
     inspect.NoneType: ("null", None),
 }
-"""Types of values without parts: how they are called, and the type of Python."""
+"""Types without parts: their name in findings, and the Python type."""
 
 _CONSTRAINTS: Final = (
     *("gt", "ge", "lt", "le", "multiple_of", "pattern", "min_length", "max_length", "tz"),
@@ -50,11 +49,10 @@ _KEYS: Final = "an object whose member names are texts"
 
 
 class TypeMismatch(Value):
-    """The first difference; ``path`` begins at the value that was checked.
+    """The first difference; ``path`` begins at the checked value.
 
-    ``got`` is the kind of value that is there; without it the kind is right, and ``value`` is not
-    one of those that are allowed. ``missing`` is the name of a member that is not there; nothing
-    else is then said.
+    ``got`` is the kind of the value; if empty, the kind is right but ``value`` is not allowed. If
+    ``missing`` names an absent member, nothing else is set.
     """
 
     path: str = ""
@@ -65,7 +63,7 @@ class TypeMismatch(Value):
 
 
 def first(value: object, shape: Any) -> TypeMismatch | None:
-    """The first difference between a value and a type; None if msgspec would accept it."""
+    """The first difference between a value and a type; None if msgspec accepts the value."""
     return _first(value, _info(shape))
 
 
@@ -99,6 +97,7 @@ def _in_union(value: object, declared: inspect.UnionType) -> TypeMismatch | None
     mismatches = [(each, _first(value, each)) for each in declared.types]
     if any(mismatch is None for _, mismatch in mismatches):
         return None
+    # Report the alternative of the same kind, since the user most likely meant that one.
     for each, mismatch in mismatches:
         if _kind(value) == _name(each):
             return mismatch
@@ -135,8 +134,9 @@ def _in_list(items: Iterator[tuple[object, inspect.Type]]) -> TypeMismatch | Non
 
 
 def _here(value: object, declared: inspect.Type) -> TypeMismatch:
-    """The whole value is another one than declared: of another kind, or beyond its bounds."""
+    """The value as a whole is wrong: of another kind, or out of bounds."""
     kind, name = _kind(value), _name(declared)
+    # msgspec converts integers to floats.
     is_of_kind = kind == name or (isinstance(declared, inspect.FloatType) and _is_int(value))
     if is_of_kind:
         return TypeMismatch(expected=_allowed(declared), value=value)
@@ -149,7 +149,7 @@ def _is_int(value: object) -> bool:
 
 
 def _name(declared: inspect.Type) -> str:
-    """What values of this type are called in a document: times and choices are texts there."""
+    """The name of this type in findings; times and choices are texts in a document."""
     match declared:
         case _ if isinstance(declared, _OBJECTS):
             return _OBJECT
@@ -177,7 +177,6 @@ def _allowed(declared: inspect.Type) -> str:
 
 
 def _kind(value: object) -> str:
-    """What kind of value it is."""
     match value:
         case None:
             return "null"
@@ -198,7 +197,7 @@ def _kind(value: object) -> str:
 
 
 def _fits(value: object, declared: inspect.Type) -> bool:
-    """Whether msgspec accepts this value, which has no parts, as this type."""
+    """Whether msgspec accepts this value without parts."""
     try:
         msgspec.convert(value, _plain(declared))
     except (msgspec.ValidationError, UnicodeEncodeError):

@@ -1,8 +1,4 @@
-"""A value inside a document, with where it stands, read into a typed shape.
-
-msgspec converts; what it refuses becomes a finding with document, path and line
-(``type_mismatch``).
-"""
+"""Converts values inside documents to types, with findings that name document, path and line."""
 
 from __future__ import annotations
 
@@ -20,21 +16,21 @@ LineOf = Callable[[str], int | None]
 T = TypeVar("T")
 
 PUBLISHED_AS: Final = "x-published-as"
-"""In the type of a field: its published schema, in place of the one that the type makes."""
+"""Metadata of a field: the schema to publish instead of the one of its type."""
 
 _LONGEST_SHOWN: Final = 60
 _LONGEST_SHOWN_BITS: Final = 128
 
 
 def no_line(_path: str) -> int | None:
-    """No line: the document has none worth showing."""
+    """For documents without useful lines."""
     return None
 
 
 class Place(NamedTuple):
-    """A place in a document; ``lines`` gives the line of a path, on demand.
+    """A place in a document; ``lines`` returns the line of a path on demand.
 
-    A tuple, because one is made for every member that is read and hardly any is used.
+    A tuple, because every member gets one and few are used.
     """
 
     document: str
@@ -42,21 +38,19 @@ class Place(NamedTuple):
     lines: LineOf = no_line
 
     def member(self, name: str) -> Place:
-        """The place of a member of this object."""
         return Place(self.document, f"{self.path}.{name}", self.lines)
 
     def item(self, index: int) -> Place:
-        """The place of an item of this list."""
         return Place(self.document, f"{self.path}[{index}]", self.lines)
 
     @property
     def location(self) -> Location:
-        """The same for a finding, with the line."""
+        """The place for a finding, with the line."""
         return Location(self.document, self.path, self.lines(self.path))
 
 
 class _NotJson(Protocol):
-    """Makes the finding about a text that is no JSON; the class of one does."""
+    """Creates the finding about a text that is not JSON."""
 
     def __call__(self, *, problem: str, where: Location) -> Finding: ...
 
@@ -74,10 +68,10 @@ def decode(value: object, shape: type[T], place: Place, findings: Findings) -> T
 
 
 def decode_json(content: bytes, shape: type[T], place: Place, not_json: _NotJson) -> T:
-    """A JSON text in the given shape.
+    """Decode a JSON text into the given shape.
 
     Raises:
-        BadInput: it is no JSON (the finding is ``not_json``), or of another shape.
+        BadInput: it is not JSON (the finding is ``not_json``), or of another shape.
     """
     findings = Findings()
     try:
@@ -92,7 +86,7 @@ def decode_json(content: bytes, shape: type[T], place: Place, not_json: _NotJson
 
 
 def refusal(content: bytes, shape: Any, place: Place, not_json: _NotJson) -> Finding:
-    """Why msgspec did not read these bytes as JSON of the shape, which it was just asked to."""
+    """The finding about bytes that msgspec has just refused for this shape."""
     try:
         value = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -101,14 +95,14 @@ def refusal(content: bytes, shape: Any, place: Place, not_json: _NotJson) -> Fin
 
 
 def wrong_type(value: object, expected: str, place: Place, findings: Findings) -> None:
-    """One finding: something else is expected here."""
+    """Add one finding: this place has a value of a wrong type."""
     findings.add(DocumentType(expected=expected, got=described(value), where=place.location))
 
 
 def check_members(
     value: Mapping[Any, Any], known: Collection[str], place: Place, findings: Findings
 ) -> None:
-    """One finding for every member whose name is not known."""
+    """One finding for every member with an unknown name."""
     for name in value:
         if name not in known:
             findings.add(
@@ -119,13 +113,13 @@ def check_members(
 
 
 def nearest(name: str, known: Collection[str]) -> str:
-    """The known names that resemble it most, or all of them, as a text."""
+    """The most similar known names, or all of them, as a text."""
     close = difflib.get_close_matches(name, sorted(known), n=2)
     return " or ".join(close) if close else ", ".join(sorted(known))
 
 
 def described(value: object) -> str:
-    """What kind of value it is and how it reads, cut short."""
+    """The kind of a value, or its text in short."""
     match value:
         case None:
             return "nothing"
@@ -145,7 +139,6 @@ def described(value: object) -> str:
 
 
 def _finding(value: object, shape: Any, place: Place) -> Finding:
-    """What is wrong with a value that is not of this shape."""
     mismatch = type_mismatch.first(value, shape)
     if mismatch is None:
         return DocumentType(expected="something else", got=described(value), where=place.location)

@@ -1,4 +1,4 @@
-"""A vendor's document that holds settings of a kubelet, as data: one value for each format."""
+"""The formats of vendors' documents with kubelet settings, as data."""
 
 from __future__ import annotations
 
@@ -11,37 +11,35 @@ from numalet.core.model.value import Value
 from numalet.io.documents.kubelet_types import CONFIGURATION
 
 CONFIGZ: Final = "kubectl get --raw /api/v1/nodes/NODE/proxy/configz"
-"""Prints the whole configuration of a node, flags and drop-ins included."""
+"""Prints the whole configuration of a node, with flags and drop-ins."""
 
 SUM: Final = "equal to their sum"
-"""A value of reservedMemory: on NUMA node 0 what kubeReserved and its like come to."""
+"""A value of reservedMemory: reservations plus eviction threshold, on NUMA node 0."""
 
 
 _FIELDS: Final = {name.casefold(): name for name in CONFIGURATION.fields}
 
 
 class VendorForm(Enum):
-    """How the settings are written at their place."""
+    """The syntax of settings."""
 
     FIELDS = "fields"
     """Fields of a KubeletConfiguration."""
     FLAGS = "flags"
-    """Flags of the kubelet."""
     TEXT = "text"
-    """A text that is a whole file."""
+    """A text with the content of a whole file."""
     FILE = "file"
     """A file with a path and a content."""
     BOTTLEROCKET = "bottlerocket"
-    """Settings of Bottlerocket."""
 
 
 class VendorSettings(Value):
-    """The place of settings: names from the top, with ``/`` between them.
+    """The place of settings: names from the top, separated by ``/``.
 
-    ``name[*]`` is every item of a list, one group of machines each; ``name[]`` every item, for the
-    same machines. ``names`` maps the vendor's names to fields, or to None where there is no such
-    field; a name that differs from a field's in its case alone need not be named.
-    ``only_named`` leaves out all other names.
+    ``name[*]`` is every item of a list, one group of machines each; ``name[]`` is every item, for
+    the same machines. ``names`` maps the vendor's names to fields, or to None if there is no such
+    field; a name that differs from the field's only in case may be left out. ``only_named`` ignores
+    all other names.
     """
 
     path: str
@@ -50,7 +48,6 @@ class VendorSettings(Value):
     only_named: bool = False
 
     def field_of(self, name: str) -> str | None:
-        """The field with this name of the vendor, or None."""
         if self.only_named:
             return self.names.get(name)
         as_field = _FIELDS.get(name.casefold(), name) if self.names else name
@@ -60,7 +57,7 @@ class VendorSettings(Value):
 def at(
     *paths: str, names: Mapping[str, str | None] = MappingProxyType({}), only_named: bool = False
 ) -> tuple[VendorSettings, ...]:
-    """Settings at these paths; a form other than fields stands before the path, with a colon."""
+    """Settings at these paths, written ``form:path``; the form defaults to fields."""
     parts = (path.rpartition(":") for path in paths)
     return tuple(
         VendorSettings(path, VendorForm(form or "fields"), names, only_named)
@@ -75,14 +72,16 @@ def _anything(_document: Mapping[str, Any]) -> bool:
 class VendorFormat(Value, kw_only=True):
     """One format.
 
-    Recognition: ``group`` begins apiVersion, ``kinds`` are the kinds; for a document without both,
-    one of ``keys`` is there, written as a path. ``accepts`` narrows it.
-    ``is_pool``: each object is a group of machines, called by its name.
-    ``sets`` are the fields that the vendor sets, ``sets_when`` those that it sets if the document
-    has one of these values at this path. ``replaces_maps``: a map in the file replaces the
-    vendor's as a whole. ``pool_replaces``: settings of a group replace those of the cluster.
-    ``unknown`` are the fields that the file does not contain, each with two values that it may
-    have: see ``core.config.kubelet_config.UnknownFields``. ``source`` documents both.
+    Recognition: ``group`` is a prefix of apiVersion, ``kinds`` are the kinds. A document without
+    both must have one of the paths in ``keys``. ``accepts`` is a further condition. ``is_pool``:
+    each object is a group of machines, named like the object.
+
+    ``sets`` are the fields that the vendor sets; ``sets_when`` those that it sets if the document
+    has one of these values at this path. ``replaces_maps``: a map in the file replaces the vendor's
+    map as a whole. ``pool_replaces``: settings of a group replace those of the cluster.
+
+    ``unknown`` are the fields that the file lacks, with two possible values each: see
+    ``core.config.kubelet_config.UnknownFields``. ``source`` documents these facts.
     """
 
     name: str
@@ -102,7 +101,6 @@ class VendorFormat(Value, kw_only=True):
     source: str = ""
 
     def matches(self, value: Mapping[str, Any]) -> bool:
-        """Whether a document is of this format."""
         api_version, kind = value.get("apiVersion"), value.get("kind")
         if self.kinds:
             is_named = kind in self.kinds and str(api_version or self.group).startswith(self.group)
@@ -122,7 +120,7 @@ class VendorFormat(Value, kw_only=True):
 
 
 def found(value: Any, path: str) -> Iterator[tuple[tuple[str, ...], str, Any]]:
-    """Everything at a path: the groups of machines, where it is in the document, the value."""
+    """Everything at a path: the groups of machines, the place in the document, the value."""
     yield from _below(value, path.split("/") if path else [], (), "")
 
 

@@ -1,7 +1,7 @@
-"""Every vendor's document with kubelet settings: one row each, with the source of its facts.
+"""All vendor formats with kubelet settings, each with the source of its facts.
 
-Of an unknown field the second value is another one that the vendor's machines have: an answer that
-is the same with both does not depend on it.
+The second value of an unknown field is another one that the vendor's machines use: an answer that
+is the same with both does not depend on the field.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _UNSET_WITH_EVICTION: Final = {**_UNSET, f"evictionHard.{_AVAILABLE}": ("", "500
 _NUMA_POLICY: Final = "spec/numa/topologyPolicy"
 _WHOLE_CORES: Final = {"full-pcpus-only": "true"}
 _OC: Final = "oc get --raw /api/v1/nodes/NODE/proxy/configz"
-# Made of the number of CPUs and of the pods that the network of the type of machine allows.
+# EKS computes these from the number of CPUs, and from the pods that the instance type's network
+# allows.
 _EKS: Final = {
     "kubeReserved.cpu": ("60m", "1"),
     "kubeReserved.memory": ("1465Mi", "299Mi"),
@@ -382,17 +383,15 @@ FORMATS: Final = (
         source="a part of a file, or a patch of kubeadm",
     ),
 )
-"""A document is of the first format that it matches."""
+"""The first matching format applies."""
 
 
 SYSTEMS: Final = tuple(
     dict.fromkeys(each.name.rpartition(" of ")[2] for each in FORMATS if " of " in each.name)
 )
-"""The vendors of the formats."""
 
 
 def of(value: object) -> VendorFormat | None:
-    """The format of a document, or None."""
     if not isinstance(value, Mapping):
         return None
     return next((each for each in FORMATS if each.matches(value)), None)

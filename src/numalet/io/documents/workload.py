@@ -1,9 +1,8 @@
-"""A Pod manifest, read into what the agent runs.
+"""Reads a Pod manifest into a workload of the agent.
 
-What the pod asks for is read by ``pod_document``, as for every other command; here its programs
-are added. There are three kinds of fields (``workload_fields``): those that are honoured,
-those that mean nothing to a program of the host and are named once for the whole pod, and those
-without which the program would do something else than its author meant; they refuse the pod.
+``pod_document`` reads the resources, as for every other command; this adds the programs. Fields are
+honoured, ignored with one note per pod, or refused because the program would behave differently
+(``workload_fields``).
 """
 
 from __future__ import annotations
@@ -40,21 +39,21 @@ LONGEST_GRACE_SECONDS: Final = 2**31 - 1
 
 
 class Programs(Enum):
-    """Where a container's program comes from."""
+    """The source of a container's program."""
 
     COMMAND = "command"
-    """``command`` and ``args`` name a program of the host; an image is ignored."""
+    """``command`` and ``args`` name a program of the host; the image is ignored."""
     RUNTIME = "runtime"
-    """The runtime knows a program for every container, as one with images does."""
+    """The runtime has a program for every container, like one with images."""
 
 
 class WorkloadOptions(Value, kw_only=True):
-    """What is not in the manifest itself.
+    """Facts that the manifest does not contain.
 
-    ``uid`` is given to a pod that names none, and ``namespace`` likewise; without ``uid`` one is
-    derived from the name. ``node_name`` is filled into the manifest. ``behaviour`` are the rules of
-    the node, under some of which alone a field is honoured. ``unknown_fields`` is how bad those
-    are that no release knows; where it is no error they are left out of the manifest.
+    ``uid`` and ``namespace`` apply to a pod without them; by default the uid is derived from the
+    name. ``node_name`` is written into the manifest. ``behaviour`` are the node's rules, which
+    enable some fields. ``unknown_fields`` is the severity of fields that no release has; unless it
+    is an error, they are dropped.
     """
 
     source: WorkloadSource = WorkloadSource.API
@@ -79,10 +78,10 @@ class _Spec(msgspec.Struct, rename="camel", frozen=True):
 def decode_workload(
     value: object, place: Place, options: WorkloadOptions, findings: Findings
 ) -> Workload | None:
-    """The workload in a decoded Pod object, or None when a finding says why not.
+    """The workload in a decoded Pod object, or None after findings.
 
-    What a server would have written into the object (its status, a resource version) has to be of
-    the right types and counts for nothing: here the object is new.
+    A status or resource version in the object must have the right types but is ignored, because the
+    pod is new.
     """
     of_workload = Findings()
     workload_fields.check_kept(value, place, of_workload)
@@ -124,7 +123,7 @@ def _decoded(
 
 
 def _is_pod(value: Mapping[Any, Any], place: Place, findings: Findings) -> bool:
-    """Whether this is a Pod at all. Fields of anything else are not checked."""
+    """Whether the object is a Pod; fields of other kinds are not checked."""
     is_pod = True
     for member, expected in (("kind", "Pod"), ("apiVersion", "v1")):
         given = value.get(member, expected)
@@ -165,7 +164,7 @@ def _workload(
     ]
     workload_fields.say_ignored(ignored, at_spec, findings)
     return Workload(
-        # Who wants it is known here, whatever it says of itself.
+        # The source decides, whatever the annotations say.
         pod=replace(pod, is_static=options.source is WorkloadSource.FILE),
         containers=tuple(each for each in specs if each is not None),
         restart_policy=RestartPolicy(spec.restart_policy or "Always"),

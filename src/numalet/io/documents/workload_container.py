@@ -1,4 +1,4 @@
-"""One container of a manifest, read into the program that the agent runs."""
+"""Reads one container of a manifest into the program that the agent runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _VARIABLE: Final = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 
 
 class SecurityContext(msgspec.Struct, rename="camel", frozen=True):
-    """The part of a security context that a program of the host can be given."""
+    """The part of a security context that applies to a program of the host."""
 
     run_as_user: int | None = None
     run_as_group: int | None = None
@@ -54,9 +54,9 @@ class _Container(msgspec.Struct, rename="camel", frozen=True):
 
 
 class Reading(Value, kw_only=True):
-    """What the containers of one pod share while they are read.
+    """The shared state while the containers of one pod are read.
 
-    ``ignored`` collects the names of fields that are named once for the whole pod.
+    ``ignored`` collects the fields for the one note of the pod.
     """
 
     pod_security: SecurityContext
@@ -102,7 +102,7 @@ def read(
 def _environment(
     variables: list[_Variable] | tuple[()], place: Place, reading: Reading
 ) -> tuple[tuple[str, str], ...]:
-    """The variables in their order; each may refer to those before it."""
+    """The variables in order; each may refer to earlier ones."""
     findings, known = reading.findings, dict[str, str]()
     result: list[tuple[str, str]] = []
     for index, variable in enumerate(variables):
@@ -151,7 +151,7 @@ def _working_dir(path: str | None, place: Place, findings: Findings) -> str:
 
 
 def _check_text(text: str, place: Place, findings: Findings) -> None:
-    """The kernel reads words and paths up to the first NUL."""
+    # The kernel reads words and paths up to the first NUL.
     if "\0" in text:
         findings.add(WorkloadNul(value=typed.described(text), where=place.location))
 
@@ -159,7 +159,7 @@ def _check_text(text: str, place: Place, findings: Findings) -> None:
 def _ids(
     own: SecurityContext | None, place: Place, reading: Reading
 ) -> tuple[int | None, int | None]:
-    """User and group; the container's settings win over the pod's."""
+    """User and group; the container's settings override the pod's."""
     own, of_pod, findings = own or SecurityContext(), reading.pod_security, reading.findings
     user, _ = _stronger(own.run_as_user, of_pod.run_as_user, place, reading)
     group, _ = _stronger(own.run_as_group, of_pod.run_as_group, place, reading)
@@ -171,5 +171,5 @@ def _ids(
 
 
 def _stronger(own: Any, of_pod: Any, place: Place, reading: Reading) -> tuple[Any, Place]:
-    """What counts of the two, and where it stands."""
+    """The effective value of the two, and its place."""
     return (own, place) if own is not None else (of_pod, reading.at_pod_security)

@@ -1,7 +1,7 @@
-"""What a server fills into a Pod, so that the API shows a whole object.
+"""Applies the defaults that an API server sets in a Pod, so that the API shows a complete object.
 
-Kubernetes v1.32: ``SetDefaults_PodSpec`` and ``SetDefaults_Container``. Probes and volumes, whose
-defaults are many, are refused or ignored here, so theirs are left alone.
+Kubernetes v1.32: ``SetDefaults_PodSpec`` and ``SetDefaults_Container``. Probes and volumes have
+many defaults but are refused or ignored here, so they stay as written.
 """
 
 from __future__ import annotations
@@ -30,10 +30,7 @@ _CONTAINER: Final = {
 
 
 def manifest(given: Mapping[str, Any], pod: Pod, node_name: str) -> dict[str, Any]:
-    """The object with defaults filled in, without a status and without what servers keep.
-
-    ``given`` is a copy that the function may change.
-    """
+    """The object with defaults, without status and server-owned metadata; may change ``given``."""
     metadata = _present(given.get("metadata"), _SERVERS_OWN)
     metadata |= {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid}
     spec = {**_SPEC, **_present(given.get("spec"))}
@@ -48,7 +45,7 @@ def manifest(given: Mapping[str, Any], pod: Pod, node_name: str) -> dict[str, An
 
 
 def _present(value: Any, without: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """Members that are not null, as a null counts as absent."""
+    """Members that are not null; null means absent."""
     return {
         name: member
         for name, member in (value or {}).items()
@@ -70,7 +67,7 @@ def _container(value: Mapping[str, Any], container: Container) -> dict[str, Any]
 
 
 def _pull_policy(image: str) -> str:
-    """``Always`` for an image that may change under its name."""
+    """``Always`` for an image whose tag may move."""
     named = image.rsplit("/", 1)[-1]
     _, _, tag = named.partition(":")
     return "IfNotPresent" if "@" in named or tag not in ("", "latest") else "Always"

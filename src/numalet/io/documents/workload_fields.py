@@ -1,10 +1,10 @@
-"""Findings for the fields of a Pod that a runtime of host programs cannot honour.
+"""Findings for the fields of a Pod that do not fit programs of the host.
 
-The agent *refuses* fields that change the behaviour of the program: mounts, hooks, variables from
-config maps, deadlines. It *warns* of protection and probes that the host lacks. It *ignores* fields
-without meaning for a program of the host, and names them once for the whole pod. Every program sees
-the network, processes and files of the host, so ``hostNetwork`` and the like are not reported. The
-table (``pod_table``) has the use of each field.
+The agent *refuses* fields that would change the program's behaviour: mounts, hooks, variables from
+config maps, deadlines. It *warns* of missing protection and probes. It *ignores* fields without
+meaning for a program, and names them once per pod. All programs share the host's network, processes
+and files, so ``hostNetwork`` and the like are not reported. ``pod_table`` has the use of each
+field.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from numalet.io.findings.workloads import (
 _UID: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 LONGEST_UID: Final = 253
-"""The name of a file and of a cgroup contains the uid."""
+"""The uid is part of file names and cgroup names."""
 
 _SPEC: Final = TYPES["PodSpec"]
 _SPEC_SECURITY: Final = TYPES["PodSecurityContext"]
@@ -64,7 +64,7 @@ _UNDER_RULES: Final = {
 
 
 def check_uid(uid: object, place: Place, findings: Findings) -> None:
-    """Report a uid that must not be part of a path."""
+    """Report a uid that is not safe in a path."""
     text = uid if isinstance(uid, str) else ""
     if len(text) > LONGEST_UID or _UID.fullmatch(text) is None or ".." in text:
         shown = typed.described(uid)
@@ -119,7 +119,7 @@ def _check_refused(
 
 
 def _ignored(value: Mapping[str, Any], kind: ObjectType, behaviour: Behaviour) -> set[str]:
-    """Names of the ignored fields in a value; ``behaviour`` decides about some of them."""
+    """Names of the ignored fields in a value; ``behaviour`` enables some."""
     idle = {name for name, rule in _UNDER_RULES[kind.name] if not getattr(behaviour, rule)}
     return {name for name in value.keys() & (_IGNORED[kind.name] | idle) if value[name]}
 
@@ -132,7 +132,7 @@ def say_ignored(ignored: set[str], place: Place, findings: Findings) -> None:
 
 
 def _check_protection(value: object, kind: ObjectType, place: Place, findings: Findings) -> None:
-    """Warn of the settings of a security context that the agent does not enforce."""
+    """Warn of settings in a security context that the agent does not enforce."""
     if isinstance(value, Mapping):
         given = {name for name, member in value.items() if member not in (None, {}, [])}
         if names := ", ".join(sorted(given & _UNPROTECTED[kind.name])):
@@ -140,8 +140,8 @@ def _check_protection(value: object, kind: ObjectType, place: Place, findings: F
 
 
 def check_kept(value: object, place: Place, findings: Findings) -> None:
-    """Report every value and name that would not survive writing to a file and reading back."""
-    # Nearly always everything is valid; then making places would be waste.
+    """Report every value and name that JSON in a file cannot represent."""
+    # Nearly all input is valid, so the first pass makes no places.
     if not _are_kept(value, 0):
         _report_not_kept(value, place, findings, 0)
 
@@ -182,6 +182,7 @@ def _is_kept(value: object) -> bool:
         case None | bool():
             return True
         case int():
+            # The range that msgspec decodes as an integer.
             return -(2**63) <= value < 2**64
         case float():
             return math.isfinite(value)

@@ -1,9 +1,9 @@
-"""Builds plain values from the events of libyaml, without recursion and within limits.
+"""Builds plain values from libyaml's events, without recursion and within limits.
 
-PyYAML's own composer recurses in C and follows every alias; a hostile file can crash it or make
-a value of a thousand million elements out of ten lines. Here the nesting is bounded, an alias to
-a node that is still open (a cycle) is refused, and so is a document that would be too large with
-its aliases written out. Duplicate keys are noticed; the last one wins, as in the kubelet.
+PyYAML's own composer recurses in C and expands every alias: a hostile file can crash it, or make a
+billion elements from ten lines. Here the depth is limited, cyclic aliases are refused, and so are
+documents that are too large with aliases expanded. Duplicate keys are recorded; the last one wins,
+as in the kubelet.
 """
 
 from __future__ import annotations
@@ -35,15 +35,12 @@ _MERGE_KEY: Final = object()
 
 
 def child_path(path: str, key: str | int) -> str:
-    """The path of an element: ``$.containers[0].name``."""
+    """The path of an element, such as ``$.containers[0].name``."""
     return f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}"
 
 
 class Built(Mutable):
-    """One document: its value, the line of every node by path, keys that came twice.
-
-    ``lines`` is filled only by a builder that was asked for it.
-    """
+    """One document: its value, the lines of its nodes by path if requested, and duplicate keys."""
 
     value: Any = None
     lines: dict[str, int] = field(default_factory=dict)
@@ -51,9 +48,10 @@ class Built(Mutable):
 
 
 class _Open(Mutable):
-    """A mapping or a sequence whose end has not come yet.
+    """A mapping or a sequence whose end event is still to come.
 
-    ``weight`` counts its nodes, aliases written out; ``merged`` holds what ``<<`` brings in.
+    ``weight`` is the number of its nodes with aliases expanded; ``merged`` are the values of
+    ``<<``.
     """
 
     value: Any
@@ -65,7 +63,7 @@ class _Open(Mutable):
 
 
 class Builder:
-    """Builds the documents of one text, one after the other."""
+    """Builds the documents of one text in turn."""
 
     def __init__(self, text: str, document: str, *, with_lines: bool = False) -> None:
         self._text = text
@@ -77,7 +75,7 @@ class Builder:
         """Every document that is not empty.
 
         Raises:
-            BadInput: the text is no YAML, or breaks a limit.
+            BadInput: the text is not YAML, or exceeds a limit.
         """
         try:
             count = 0
@@ -93,7 +91,7 @@ class Builder:
                 elif isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent):
                     self._handle(event)
         except yaml.reader.ReaderError as error:
-            # The C reader counts bytes and gives the character as a number.
+            # libyaml reports a byte offset, and the character as a number.
             line = self._text.encode().count(b"\n", 0, error.position) + 1
             problem = f"character U+{int(error.character):04X}: {error.reason}"
             raise BadInput([DocumentSyntax(problem=problem, where=self._at(line))]) from None
@@ -136,6 +134,8 @@ class Builder:
 
     def _end(self, line: int) -> None:
         ended = self._open.pop()
+        # Only at the end: a key of the mapping itself wins over a merged one, also if it comes
+        # later.
         for mapping in ended.merged:
             self._merge(ended.value, mapping, line)
         if ended.anchor:
@@ -155,6 +155,7 @@ class Builder:
             raise BadInput([DocumentCyclicAlias(alias=anchor, where=self._at(line))])
         if anchor not in self._anchors:
             raise BadInput([DocumentUnknownAlias(alias=anchor, where=self._at(line))])
+        # The value is shared, not copied; its weight is added each time.
         return self._anchors[anchor]
 
     def _scalar(self, event: Any, line: int) -> None:
@@ -184,7 +185,7 @@ class Builder:
         )
 
     def _attach(self, value: Any, weight: int, line: int) -> str:
-        """Put a node where it belongs and return its path."""
+        """Put a node into its container and return its path."""
         if not self._open:
             self._built.value = value
             return self._remember("$", line)
@@ -225,13 +226,13 @@ class Builder:
 
 
 def too_many(document: str, line: int) -> BadInput:
-    """There are more documents than are read; this line begins the first of them."""
+    """The error about too many documents, from the one at ``line`` on."""
     where = Location(document, "", line)
     return BadInput([DocumentTooManyObjects(limit=limits.OBJECTS_OF_A_TEXT, where=where)])
 
 
 def _key_text(value: Any) -> str:
-    """A key as JSON has it: always text."""
+    """A key as JSON text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return "null" if value is None else str(value)

@@ -1,7 +1,7 @@
-"""What a plain YAML scalar means to Kubernetes: null, bool, integer, number or text.
+"""The values of plain YAML scalars in Kubernetes: null, bool, integer, number or text.
 
-Kubernetes turns YAML into JSON first, with the rules of Go's YAML 1.1 reader. They differ from
-PyYAML's: no dates, no base-60 numbers, and a number that is whole is an integer.
+Kubernetes first converts YAML to JSON with Go's YAML 1.1 parser. Unlike PyYAML, it has no dates and
+no base-60 numbers, and a whole number is an integer.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _WHOLE_BELOW: Final = 1e21
 
 
 def plain(text: str) -> Scalar:
-    """The value of an unquoted scalar."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in "+-.0123456789":
         return text
     digits = text.replace("_", "")
+    # Python's int() is quadratic in the number of digits.
     if len(digits) <= limits.DIGITS:
         match = _INTEGER.fullmatch(digits)
         if match:
@@ -52,10 +52,11 @@ def whole(text: str) -> str | int:
 
 
 def finite(text: str) -> str | int | float:
-    """The number of a decimal text: an integer if it is whole; the text itself if too large."""
+    """The number of a decimal text, as an integer if whole; the text itself if too large."""
     number = float(text)
     if isinf(number):
         return text
+    # From 1e21 on, Go prints floats with an exponent, so they are no longer integers.
     return int(number) if number.is_integer() and abs(number) < _WHOLE_BELOW else number
 
 

@@ -1,8 +1,8 @@
-"""Reads YAML and JSON documents of anybody, however broken, large or hostile.
+"""Reads untrusted YAML and JSON documents.
 
-A *document* is the plain value (mappings, lists, texts, numbers) of one YAML document or one JSON
-value. Lines are computed only when a finding needs them. Whatever is wrong with the text
-itself is ``BadInput`` with the line; what its content means is the business of other modules.
+A *document* is the plain value of one YAML document or one JSON value. Lines are computed only when
+a finding needs them. Errors of syntax and limits raise ``BadInput``; other modules check the
+content.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ __all__ = [
 ]
 
 _ENCODING: Final = "utf-8-sig"
-# Python reads a codec from a file where it is first used, which may be when no file can be opened.
+# Python loads a codec from a file on first use, which may be when no descriptor is free.
 codecs.lookup(_ENCODING)
 
 LARGEST_BYTES: Final = limits.DOCUMENT_BYTES
 """Larger files and texts are refused unread."""
 
 STANDARD_INPUT: Final = "-"
-"""What stands for the standard input where a file is named."""
+"""Stands for the standard input in place of a file name."""
 
 _INPUT_DESCRIPTOR: Final = 0
 _BLANKS: Final = " \t\r\n\ufeff"
@@ -60,10 +60,10 @@ _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class SecondReading:
-    """The second and slower reading of a text, which finds lines; one for all its documents.
+    """A second, slower parse of a text that finds lines; shared by all its documents.
 
-    It goes on where it was left, because findings come in the order of the documents: who reads
-    from the beginning for each of a thousand documents reads half a million.
+    It resumes at the last document, since findings come in order. From the beginning each time,
+    1,000 documents would take half a million parses.
     """
 
     def __init__(self, text: str, document: str) -> None:
@@ -73,7 +73,7 @@ class SecondReading:
         self._next = sys.maxsize
 
     def of(self, index: int) -> tuple[dict[str, int], list[tuple[str, int]]]:
-        """Lines by path, and duplicates, of the document at this place."""
+        """Lines by path, and duplicates, of the document at this index."""
         if len(self._text) > limits.TEXT_WITH_LINES_BYTES:
             return {}, []
         if index < self._next:
@@ -91,9 +91,9 @@ class SecondReading:
 
 @dataclass
 class YamlDocument:
-    """One document of a text: its value, and where in the text its parts are.
+    """One document: its value, and the lines of its parts.
 
-    ``duplicates`` has a finding for every key that a mapping says twice (the last one counts).
+    ``duplicates`` has a finding for every repeated key; the last one wins.
     """
 
     value: Any
@@ -105,7 +105,7 @@ class YamlDocument:
     def line_of(self, path: str) -> int | None:
         """The line, counted from 1, of a path such as ``$.spec.containers[0].name``.
 
-        A path that is not there gives the line of the nearest part around it.
+        For an absent path it is the line of the nearest part around it.
         """
         while path:
             if path in self._lines:
@@ -114,12 +114,10 @@ class YamlDocument:
         return None
 
     def location(self, path: str) -> Location:
-        """The path with document and line, for a finding."""
         return Location(self.document, path, self.line_of(path))
 
     @property
     def duplicates(self) -> tuple[Finding, ...]:
-        """Keys that came twice in one mapping, in the order of the text."""
         if not self._has_duplicates:
             return ()
         return tuple(
@@ -133,7 +131,6 @@ class YamlDocument:
 
     @cached_property
     def _read_again(self) -> tuple[dict[str, int], list[tuple[str, int]]]:
-        """Lines and duplicates, from a second and slower reading."""
         return self._again.of(self._index)
 
 
@@ -141,10 +138,11 @@ def read_bytes(path: Path | str | int, limit_bytes: int = LARGEST_BYTES) -> byte
     """The content of a file, or of a descriptor, which stays open.
 
     Raises:
-        BadInput: it can not be read, is a directory, or is larger than the limit.
+        BadInput: it is unreadable, a directory, or larger than the limit.
     """
     try:
         with _open(path) as file:
+            # The size in stat is 0 for pipes and files in /proc.
             content = file.read(limit_bytes + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
@@ -158,7 +156,7 @@ def read_bytes(path: Path | str | int, limit_bytes: int = LARGEST_BYTES) -> byte
 
 def _open(path: Path | str | int) -> BinaryIO:
     if isinstance(path, int):
-        # By its number, because /dev/stdin of a socket can not be opened.
+        # By descriptor: opening /dev/stdin fails if it is a socket.
         return os.fdopen(path, "rb", closefd=False)
     return Path(path).open("rb")
 
@@ -168,7 +166,7 @@ def _name(path: Path | str | int) -> str:
 
 
 def read_text_or_input(path: Path | str, limit_bytes: int = LARGEST_BYTES) -> str:
-    """The text of a file, or of the standard input for ``-``, which can be read once.
+    """The text of a file, or of the standard input for ``-``, which is readable only once.
 
     Raises:
         BadInput: as ``read_text``.
@@ -178,14 +176,14 @@ def read_text_or_input(path: Path | str, limit_bytes: int = LARGEST_BYTES) -> st
 
 
 def refuse_second_reader(paths: Iterable[object]) -> None:
-    """Raise ``BadInput`` if more than one of these files is the standard input."""
+    """Raise ``BadInput`` if the standard input is named more than once."""
     count = sum(str(path) == STANDARD_INPUT for path in paths)
     if count > 1:
         raise BadInput([ExplainStandardInputTwice(count=count)])
 
 
 def read_text(path: Path | str) -> str:
-    """The text of a file, which must be UTF-8.
+    """The text of a UTF-8 file.
 
     Raises:
         BadInput: as ``read_bytes``; or it is not UTF-8.
@@ -194,10 +192,10 @@ def read_text(path: Path | str) -> str:
 
 
 def decode(content: bytes, document: str) -> str:
-    """The text of bytes that must be UTF-8 (a byte order mark is dropped).
+    """Decode UTF-8 and drop a byte order mark.
 
     Raises:
-        BadInput: they are not.
+        BadInput: the bytes are not UTF-8.
     """
     try:
         return content.decode(_ENCODING)
@@ -212,14 +210,14 @@ def decode(content: bytes, document: str) -> str:
 
 
 def load_documents(text: str, document: str) -> list[YamlDocument]:
-    """The documents of a YAML or JSON text, in order; empty ones are left out.
+    """The documents of a YAML or JSON text, in order, without empty ones.
 
     Args:
-        text: what the file holds.
-        document: what findings call it: a file name, a flag.
+        text: the content.
+        document: the name in findings: a file name, a flag.
 
     Raises:
-        BadInput: it is neither YAML nor JSON, or breaks a limit.
+        BadInput: it is neither YAML nor JSON, or exceeds a limit.
     """
     if len(text) > LARGEST_BYTES:
         finding = DocumentTooLarge(limit_bytes=LARGEST_BYTES, where=Location(document))
@@ -235,6 +233,8 @@ def load_documents(text: str, document: str) -> list[YamlDocument]:
                 )
             ]
         ) from None
+    # Python's JSON parser is much faster than libyaml; if it fails, the text may be YAML in flow
+    # style.
     if text.lstrip(_BLANKS)[:1] in ("{", "["):
         documents = _load_json(text, document)
         if documents is not None:
@@ -247,7 +247,7 @@ def load_documents(text: str, document: str) -> list[YamlDocument]:
 
 
 def _load_json(text: str, document: str) -> list[YamlDocument] | None:
-    """JSON values one after the other; None if it is no JSON (but perhaps YAML)."""
+    """JSON values in a row; None if it is not JSON (but perhaps YAML)."""
     noticed = _Noticed()
     decoder = json.JSONDecoder(
         object_pairs_hook=noticed.mapping,
@@ -280,19 +280,18 @@ def _load_json(text: str, document: str) -> list[YamlDocument] | None:
 
 
 class _Noticed:
-    """Makes mappings out of pairs and notices a key that comes twice."""
+    """Builds mappings from pairs and records duplicate keys."""
 
     def __init__(self) -> None:
         self._duplicate = False
 
     def mapping(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        """The mapping of the pairs; the last one of a key wins."""
         made = dict(pairs)
         self._duplicate |= len(made) != len(pairs)
         return made
 
     def had_duplicate(self) -> bool:
-        """Whether there was one since the last question."""
+        """Whether there was a duplicate since the last call."""
         noticed, self._duplicate = self._duplicate, False
         return noticed
 
@@ -327,7 +326,7 @@ def _is_too_deep(value: Any) -> bool:
 
 
 def _refuse_halves(value: Any, document: str) -> None:
-    """Refuse halves of characters, which JSON can escape and which can not be printed or stored."""
+    """Refuse lone surrogates, which JSON can escape but which cannot be printed or stored."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:

@@ -1,1 +1,1 @@
-"""Files on disk: read whole, written whole or not at all."""
+"""Files on disk: read as a whole, written as a whole or not at all."""

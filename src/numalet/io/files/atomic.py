@@ -1,10 +1,9 @@
-"""Files written whole or not at all: temporary files beside them, fsync, rename.
+"""Atomic writes: temporary file, fsync, rename.
 
-A reader, or a crash at any moment, sees the old content or the new one; of several files that are
-written together the next reader of their folder sees all old or all new (``intent``). A temporary
-file has a leading dot. A new file has mode 0600, as the kubelet's checkpoints have, unless another
-is asked for; an existing one keeps its mode. A link is followed, so that what it points to is
-replaced and the link stays.
+After a crash at any moment a reader sees the old content or the new one; several files written
+together are all old or all new for the next reader of their folder (``intent``). Temporary files
+have a leading dot. A new file has mode 0600 by default, like the kubelet's checkpoints; an existing
+file keeps its mode. A symbolic link stays, and its target is replaced.
 """
 
 from __future__ import annotations
@@ -32,27 +31,27 @@ _SIDE_BY_SIDE: Final = 8
 _QUICK_SECONDS: Final = 100e-6
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _MOST_OPEN: Final = 64
-"""So many temporary files are open at a time."""
+"""Temporary files open at a time."""
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace the file's content. Raises ``BadInput`` if that can not be done."""
+    """Replace the file's content. Raises ``BadInput`` if that fails."""
     write_texts({path: text})
 
 
 def write_texts(texts: TextsByPath, *, new_mode: int | None = None) -> None:
-    """Replace the content of several files; a text is written as UTF-8.
+    """Replace the content of several files, in UTF-8.
 
-    No file is touched before the new contents of all are on the disk. A process that is killed
-    between two files leaves an ``intent`` in the folder that all of them are in or below; the next
-    one that writes there, or calls ``intent.settle``, finishes what was begun.
+    Nothing changes before the new contents of all files are on disk. If the process is killed
+    between two renames, an ``intent`` remains in the folder above all files; the next writer there,
+    or ``intent.settle``, completes the write.
 
     Raises:
-        BadInput: one of them can not be written; none was changed.
+        BadInput: a file is not writable; all are unchanged.
     """
     if len(texts) > 1:
         with _Writing(texts, new_mode):
-            # They are replaced now, and there is nothing to wait for.
+            # The renames are done on entry.
             return
     for path, text in texts.items():
         _write_alone(_absolute(path), text, new_mode)
@@ -60,9 +59,9 @@ def write_texts(texts: TextsByPath, *, new_mode: int | None = None) -> None:
 
 @contextmanager
 def replaced(texts: TextsByPath, *, new_mode: int | None = None) -> Iterator[None]:
-    """Do the same before the block, and count it as finished after it.
+    """``write_texts`` before the block; the intent is removed after it.
 
-    In the block the folders may be had on the disk, where one may arrive before the other.
+    In the block the caller may sync the folders, of which one may reach the disk before another.
     """
     if len(texts) > 1:
         with _Writing(texts, new_mode):
@@ -73,16 +72,14 @@ def replaced(texts: TextsByPath, *, new_mode: int | None = None) -> Iterator[Non
 
 
 def _absolute(path: Path | str) -> str:
-    """The whole path as it was written, links and all."""
+    """The absolute path with its links unresolved."""
     text = str(path)
     return text if text.startswith("/") else os.path.join(os.getcwd(), text)
 
 
 def _write_alone(path: str, text: str | bytes, new_mode: int | None) -> None:
-    """Replace one file, which needs no intent: it has been renamed, or has not.
-
-    An agent does this at most decisions, so nothing is here but what one file needs.
-    """
+    """Replace one file. A single rename is atomic, so it needs no intent."""
+    # An agent writes at most decisions, so this path does only the necessary system calls.
     intent.settle(path.rpartition("/")[0])
     new: list[str] = []
     at = path
@@ -107,10 +104,10 @@ def _write_alone(path: str, text: str | bytes, new_mode: int | None) -> None:
 
 
 class _Writing:
-    """Several files that are replaced together: in the block they are, and the intent is there.
+    """Several files that are replaced together; inside the block they are, and the intent exists.
 
-    The intent is there, and locked, from before the first file is touched. As long as nothing is in
-    it, nothing has been replaced.
+    The intent exists and is locked before the first change. An empty one means that nothing was
+    replaced.
     """
 
     def __init__(self, texts: TextsByPath, new_mode: int | None) -> None:
@@ -120,21 +117,21 @@ class _Writing:
         self._folder = _folder_above(folders)
         self._is_one_folder = len(folders) == 1
         self._end_of_new = temporary.likely_end()
+        # Cannot collide: the random ends do not contain "k".
         self._end_of_kept = f"k{self._end_of_new[1:]}"
-        """Another one, as these ends have no such letter."""
         self._last = next(reversed(self._texts))
-        """The one that is replaced last."""
+        """The last file to be renamed."""
         self._steps: list[ReplacedFile] = []
         self._targets: list[str] = []
-        """What the steps replace, behind all links."""
+        """The files that the steps replace, with links resolved."""
         self._new: list[str] = []
-        """Temporary names that the new contents have until they are renamed."""
+        """Temporary names of the new contents."""
         self._kept: list[str] = []
-        """Further names of what is replaced."""
+        """Extra hard links to the files that are replaced."""
         self._lock: int | None = None
         """The descriptor of the intent."""
         self._at = next(iter(self._texts))
-        """What is being worked on, and is complained of if that fails."""
+        """The current file, for the error message."""
 
     def __enter__(self) -> None:
         try:
@@ -142,7 +139,7 @@ class _Writing:
             self._prepare()
             self._rename()
         except intent.Unfinished:
-            # The next one needs everything that is there.
+            # Recovery needs the intent and all temporary files.
             self._unlock()
             raise
         except BaseException as error:
@@ -155,9 +152,9 @@ class _Writing:
         self._end(self._kept)
 
     def _end(self, unneeded: Sequence[str]) -> None:
-        """Remove the intent, then the names that nothing needs any more."""
+        """Remove the intent, then the names that are no longer needed."""
         if self._lock is None:
-            # Whatever intent there is, it is another one's.
+            # The intent, if there is one, belongs to another writer.
             return
         try:
             intent.forget(self._folder)
@@ -171,7 +168,7 @@ class _Writing:
             self._lock = None
 
     def _prepare(self) -> None:
-        """Have all new contents on the disk, and in the intent what is about to be done."""
+        """Write all new contents and the intent to disk."""
         waiting = [*self._texts.items()]
         while waiting:
             batch, waiting = waiting[:_MOST_OPEN], waiting[_MOST_OPEN:]
@@ -184,7 +181,7 @@ class _Writing:
                 temporary.close(opened)
 
     def _write(self, path: str, text: str | bytes, opened: list[tuple[str, int]]) -> None:
-        """Keep what is there, and write a temporary file, which is ``opened`` then."""
+        """Keep the present file and write a temporary one, which is added to ``opened``."""
         target, there = temporary.target(path)
         folder, _, name = target.rpartition("/")
         start = f"{folder}/{temporary.prefix(name)}"
@@ -194,7 +191,8 @@ class _Writing:
         if there is not None:
             mode = stat.S_IMODE(there.st_mode)
             before = (intent.identity_of(there),)
-            # Once the last one is replaced all are, and nothing is brought back.
+            # After the last rename the write is complete and never rolled back, so the last file
+            # needs no link.
             if path != self._last:
                 before = intent.keep(target, before, start, self._end_of_kept, self._kept)
                 kept = self._kept[-1][first:]
@@ -212,23 +210,24 @@ class _Writing:
         self._targets.append(target)
 
     def _write_intent(self) -> tuple[str, int]:
-        """The intent, written, but not yet on the disk."""
+        """Write the intent without syncing it."""
         assert self._lock is not None, "it was begun"
         self._at = f"{self._folder}/{intent.NAME}"
         temporary.fill(self._lock, intent.encode(self._steps))
         return self._at, self._lock
 
     def _rename(self) -> None:
-        """Put all new contents in their places, or none."""
+        """Rename all new files into place, or none."""
         if not self._is_one_folder:
-            # The names in one folder get to the disk in the order in which they changed.
+            # Within one folder, renames reach the disk in order. With several, the intent's name
+            # must be on disk first.
             self._at = self._folder or "/"
             _sync_folder(self._folder)
         intent.carry_out(self._folder, self._steps, zip(self._new, self._targets, strict=True))
 
 
 def _folder_above(folders: Iterable[str]) -> str:
-    """The folder that all of these are in or below, which mostly is one of them."""
+    """The deepest folder that contains all of these."""
     shortest = min(folders, key=len)
     start = f"{shortest}/"
     for each in folders:
@@ -238,15 +237,15 @@ def _folder_above(folders: Iterable[str]) -> str:
 
 
 def left_behind(path: Path) -> list[Path]:
-    """What is left of writes of this file that were killed, as long as no process writes it."""
+    """Leftovers of killed writes of this file; only valid while no process writes it."""
     names = re.compile(re.escape(temporary.prefix(path.name)) + temporary.RANDOM)
     return [each for each in path.parent.glob(".*") if names.fullmatch(each.name)]
 
 
 def sweep(folder: Path, names: Iterable[str]) -> None:
-    """Finish what was being written in a folder that no other process writes, and remove leftovers.
+    """Complete interrupted writes in a folder without other writers, and remove leftovers.
 
-    ``names`` are the files that are written there. Raises ``BadInput`` as ``intent.settle`` does.
+    ``names`` are the files that are written there. Raises ``BadInput`` like ``intent.settle``.
     """
     intent.settle(folder)
     for name in (*names, intent.NAME):
@@ -256,10 +255,9 @@ def sweep(folder: Path, names: Iterable[str]) -> None:
 
 
 def sync_folders(folders: Iterable[Path], written: Sequence[tuple[Path, int]] = ()) -> None:
-    """Have the names in these folders on the disk, so that they outlive a loss of power.
+    """Sync the names in these folders, so that they survive a power failure.
 
-    So too what was ``written`` to open files, which are given with their descriptors. Raises
-    ``BadInput`` if that can not be done.
+    ``written`` are open files with descriptors to sync as well. Raises ``BadInput`` on failure.
     """
     opened = [*written]
     try:
@@ -281,10 +279,10 @@ def _sync_folder(folder: str) -> None:
 
 
 def _sync(opened: Sequence[tuple[Path | str, int]]) -> None:
-    """Have what was written on the disk, side by side, because the disk takes it in one go then.
+    """Sync the files in parallel, which lets the disk combine the flushes.
 
-    Writing itself is not shared out: it takes the interpreter, which only one thread has. Nor is
-    this, where the disk is known to be as quick as waking a thread.
+    One thread suffices for writing, because of the interpreter lock, and for disks that sync about
+    as fast as a thread wakes up.
     """
     if not opened:
         return
@@ -296,7 +294,7 @@ def _sync(opened: Sequence[tuple[Path | str, int]]) -> None:
     try:
         _sync_share(shares[0])
     finally:
-        # No thread may close a file that another still waits for.
+        # Wait for all threads before the caller closes the files.
         errors = [error for each in others if (error := each.exception()) is not None]
     if errors:
         raise errors[0]
@@ -316,10 +314,10 @@ def _sync_one(descriptor: int) -> None:
 
 
 class _Latest(Mutable):
-    """What waiting for the disk was like the last time; only how it is done hangs on it.
+    """How long the last sync took; it affects speed only.
 
-    ``may_share_out`` says whether there may be threads at all. A process that waits for signals, as
-    a command in the foreground does, has none: a signal may be given to any thread.
+    ``may_share_out`` allows threads. Foreground commands that wait for signals must not have any,
+    because the kernel may deliver a signal to any thread.
     """
 
     is_quick: bool = False
@@ -330,17 +328,17 @@ _latest: Final = _Latest()
 
 
 def share_out() -> None:
-    """Wait for the disk with several threads from now on, where that is worth it."""
+    """Allow syncs in several threads from now on."""
     _latest.may_share_out = True
 
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    # Only an agent has threads that write.
+    # Imported late: only the agent writes with threads.
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(_SIDE_BY_SIDE - 1, "sync")
 
 
-# A child that was forked has none of these threads.
+# Threads do not survive a fork.
 os.register_at_fork(after_in_child=_threads.cache_clear)

@@ -1,8 +1,4 @@
-"""Names for what a file was before it is replaced: FILE.bak, then FILE.bak.2, and so on.
-
-A backup never takes the place of an earlier one, nor of anything else that is there, a link to
-nothing among it.
-"""
+"""Names for backups: FILE.bak, then FILE.bak.2, and so on."""
 
 from __future__ import annotations
 
@@ -14,11 +10,12 @@ _SUFFIX: Final = ".bak"
 
 
 def free_name(path: Path) -> Path:
-    """The first name for a backup of this file that is not used yet."""
+    """The first unused name for a backup of this file."""
     first = path.with_name(path.name + _SUFFIX)
     further = (path.with_name(f"{first.name}.{number}") for number in itertools.count(2))
     return next(
         name
         for name in itertools.chain([first], further)
+        # A dangling link does not exist but must not be overwritten.
         if not name.exists() and not name.is_symlink()
     )

@@ -1,8 +1,8 @@
-"""Waiting for changes in folders, as long as the kernel reports them.
+"""Waits for changes in folders with inotify.
 
-It does not where its limits of watches are used up, as they are on nodes with many containers, nor
-in a folder that is not there or goes meanwhile. Then only the time is waited for, and not for
-long, so that a reader who lists the folder afterwards sees everything a little later.
+inotify fails if its watches are used up, as on nodes with many containers, or if the folder is
+absent. Then ``wait`` just sleeps briefly, so that a caller that lists the folder afterwards sees
+changes a little later.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 UNWATCHED_SECONDS: Final = 2.0
-"""After so long a folder that can not be watched is to be listed again."""
+"""The longest wait if a folder cannot be watched."""
 
 
 async def wait(
@@ -21,7 +21,7 @@ async def wait(
     seconds: float,
     concerns: Callable[[Path], bool] = lambda path: True,
 ) -> None:
-    """Wait until a path that ``concerns`` the caller changes, but no longer than this."""
+    """Wait until a path that ``concerns`` accepts changes, or the time is over."""
     from watchfiles import awatch
 
     watched = [each for each in folders if each.is_dir()]
@@ -32,9 +32,9 @@ async def wait(
                     if any(concerns(Path(path)) for _, path in changes):
                         return
         except TimeoutError:
-            # It is an ``OSError`` too, so it comes first.
+            # TimeoutError is an ``OSError``, so it comes first.
             return
         except (OSError, RuntimeError):
-            # The library says both of what the kernel does not let be watched.
+            # watchfiles raises either if inotify fails.
             pass
     await asyncio.sleep(min(seconds, UNWATCHED_SECONDS))

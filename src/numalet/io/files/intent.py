@@ -1,16 +1,14 @@
-"""Several files that change together: what a write is about to do, for the recovery after a crash.
+"""Changes several files together: the intent is a log of a write, for recovery after a crash.
 
-Files are renamed into their places one after the other, so a crash between two renames, or one
-that fails, would leave files of different moments. Therefore the names of all are in one file of
-the folder, the *intent*, from before the first rename until after the last. The next process that
-opens the folder finishes what an intent says; where that is impossible it is undone; where another
-program has written one of the files since, all are left as they are.
+Files are renamed one by one, so a crash or an error between two renames would leave a mixture.
+Therefore a file in the folder, the *intent*, has the names of all files from before the first
+rename until after the last. The next process that opens the folder completes the write, or else
+undoes it; if another program has changed one of the files since, all stay as they are.
 
-A writer makes an empty intent, locks it, writes the new contents, fills the intent, renames the
-files and removes it. So writers of one folder wait for each other, and an intent that was not
-written to its end stands for nothing. No content is in it, only names, and what identifies a file
-among others of the same name. Paths are texts here: an agent writes at every decision, and objects
-for them would take more time than all the rest.
+A writer creates an empty intent, locks it, writes the new contents, fills the intent, renames the
+files and removes it. Writers of one folder therefore wait for each other, and an incomplete intent
+has no effect. It has names and identities of files but no content. Paths are plain texts, because
+path objects would dominate the time of a write.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 
 class FileIdentity(msgspec.Struct, frozen=True, array_like=True):
-    """What a file keeps when it gets another name, and a later one of its name does not have."""
+    """Properties that a file keeps when it is renamed and that its successor does not share."""
 
     inode: int
     size_bytes: int
@@ -47,11 +45,11 @@ class FileIdentity(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ReplacedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """One file that is replaced: ``name`` below the folder, the others beside what it stands for.
+    """One replaced file: ``name`` is relative to the folder, other names to the file's folder.
 
-    ``new`` is the name of the new content until it is renamed, ``after`` its identity. ``before``
-    are identities of what was there, none if nothing was; ``kept`` is a further name of that, empty
-    if there was nothing or if it is not needed.
+    ``new`` is the temporary name of the new content, ``after`` its identity. ``before`` are
+    identities of the old file, empty if there was not one; ``kept`` is a hard link to it, empty if
+    not needed.
     """
 
     name: str
@@ -61,36 +59,35 @@ class ReplacedFile(msgspec.Struct, frozen=True, kw_only=True):
     before: tuple[FileIdentity, ...] = ()
 
     def place(self, folder: str) -> str:
-        """What is replaced, behind all links."""
+        """The path of the replaced file, with links resolved."""
         path = f"{folder}/{self.name}"
         return os.path.realpath(path) if os.path.islink(path) else path
 
     def is_done(self, folder: str) -> bool:
-        """Whether the new content is in its place."""
+        """Whether the new content is in place."""
         return identity(self.place(folder)) == self.after
 
     def is_due(self, folder: str) -> bool:
-        """Whether what was there before is still there."""
+        """Whether the old content is still in place."""
         there = identity(self.place(folder))
         return there in self.before if self.before else there is None
 
 
 class Unfinished(BadInput):
-    """Some files are new and others old, and the disk lets neither be changed."""
+    """Some files are new and others old, and the disk refuses changes in either direction."""
 
 
 _DECODER: Final = msgspec.json.Decoder(tuple[ReplacedFile, ...])
 _START: Final = b'[{"name":"'
-"""How every intent begins."""
+"""The first bytes of every intent."""
 
 
 def encode(steps: Sequence[ReplacedFile]) -> bytes:
-    """The content of an intent."""
     return msgspec.json.encode(steps)
 
 
 def identity(path: str) -> FileIdentity | None:
-    """The identity of what is there; None if nothing is."""
+    """The identity of the file at this path, or None."""
     try:
         return identity_of(os.lstat(path))
     except FileNotFoundError:
@@ -98,15 +95,14 @@ def identity(path: str) -> FileIdentity | None:
 
 
 def identity_of(status: os.stat_result) -> FileIdentity:
-    """The identity of the file with this status."""
     return FileIdentity(status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def begin(folder: str) -> int:
-    """The descriptor of a new intent, locked and with nothing in it: nothing is replaced yet.
+    """Create and lock an empty intent, and return its descriptor.
 
-    What another writer left is finished before; one that lives is waited for. Raises ``OSError``,
-    and ``BadInput`` as ``settle`` does.
+    An intent of a dead writer is completed first; a live writer is awaited. Raises ``OSError``, and
+    ``BadInput`` like ``settle``.
     """
     path = f"{folder}/{NAME}"
     while True:
@@ -130,25 +126,26 @@ def begin(folder: str) -> int:
 
 
 def _is_locked(descriptor: int) -> bool:
-    """Lock a new intent. False if another one, who was quicker, took it for left behind."""
+    """Lock a new intent; False if another process has removed it as a leftover."""
     fcntl.flock(descriptor, fcntl.LOCK_EX)
+    # Between open and flock another writer could lock and remove it.
     return os.fstat(descriptor).st_nlink > 0
 
 
 def keep(
     place: str, there: tuple[FileIdentity, ...], start: str, end: str, made: list[str]
 ) -> tuple[FileIdentity, ...]:
-    """Give what is there a further name, from which it can be brought back without any room.
+    """Give the old file another name, from which it can be restored without disk space.
 
-    Where names can not be added, a copy has one. The name has this ``start``, and this ``end`` if
-    that is free; it is the last of those that were ``made`` then. Returns the identities that it
-    stands for: ``there``, and that of the copy. Raises ``OSError``.
+    Without support for hard links, the name is a copy. The name is ``start`` and ``end``, with a
+    random end for a copy, and is appended to ``made``. Returns the identities of the old content:
+    ``there``, and the copy's. Raises ``OSError``.
     """
     made.append(start + end)
     try:
         os.link(place, made[-1], follow_symlinks=False)
     except OSError:
-        # A copy is written through what is at its name, which nothing must have foreseen.
+        # copy2 follows a link at its target, so the name must not be predictable.
         made[-1] = start + temporary.random_end()
         shutil.copy2(place, made[-1])
         return (*there, identity_of(os.lstat(made[-1])))
@@ -162,11 +159,11 @@ def _beside(place: str, name: str) -> str:
 def carry_out(
     folder: str, steps: Sequence[ReplacedFile], renames: Iterable[tuple[str, str]]
 ) -> None:
-    """Have every step done, or none: these are the new files to be renamed, and their places.
+    """Rename all new files, or undo everything; ``renames`` are pairs of new file and place.
 
     Raises:
-        BadInput: one can not be renamed; those before it were undone.
-        Unfinished: neither could be done; the next call of ``settle`` tries again.
+        BadInput: a rename failed; earlier ones were undone.
+        Unfinished: undoing failed too; the next ``settle`` tries again.
     """
     place = folder
     try:
@@ -181,21 +178,20 @@ def carry_out(
 
 
 def replace(new: str, place: str) -> None:
-    """Give the file at ``new`` the name of the one at ``place``, which is gone then."""
     os.replace(new, place)
 
 
 def undo(folder: str, steps: Sequence[ReplacedFile]) -> bool:
-    """Bring back what was there. False if all is done, and the last is not kept.
+    """Restore the old files. Returns False if all renames are done, which needs no undo.
 
-    Raises ``Unfinished`` if the disk does not let it be done.
+    Raises ``Unfinished`` if the disk refuses it.
     """
     done = [step for step in steps if step.is_done(folder)]
     lost = [step for step in done if step.before and not step.kept]
     if lost and len(done) == len(steps):
         return False
     if lost:
-        # The last one was replaced before another one: the disk lost a rename.
+        # The last file has no link but is done while another is not: the disk lost a rename.
         raise _unfinished(lost[0].place(folder), os.strerror(errno.ENOENT))
     for step in done:
         place = step.place(folder)
@@ -218,11 +214,11 @@ def _restore(place: str, step: ReplacedFile) -> None:
 
 
 def forget(folder: str) -> None:
-    """Remove the intent: all is done, or undone."""
+    """Remove the intent of a finished or undone write."""
     try:
         _remove_intent(folder)
     except OSError:
-        # The next one finds that all of it is done, or that nothing is, and removes it.
+        # The next writer finds the write complete or undone, and removes the intent.
         return
 
 
@@ -241,16 +237,16 @@ def _clear(folder: str, steps: Sequence[ReplacedFile]) -> None:
 
 
 def settle(folder: Path | str) -> None:
-    """Finish, or undo, what a write of several files in this folder left when it was killed.
+    """Complete or undo an interrupted write of several files in this folder.
 
-    Waits for a writer that lives.
+    Waits for a live writer.
 
     Raises:
-        BadInput: there is an intent that numalet did not write.
-        Unfinished: the disk lets it neither be finished nor undone.
+        BadInput: numalet did not write the intent.
+        Unfinished: the disk refuses both.
     """
     try:
-        # The only call where there is none, which is nearly always.
+        # One system call in the usual case, without an intent.
         is_there = os.access(f"{folder}/{NAME}", os.F_OK)
     except ValueError:
         return
@@ -259,7 +255,7 @@ def settle(folder: Path | str) -> None:
 
 
 def _settle(folder: str, remove: Callable[[str], None]) -> None:
-    """Do the same where there is one, which is removed like this in the end."""
+    """Settle an existing intent; ``remove`` deletes it at the end."""
     path = f"{folder}/{NAME}"
     with refusing(path):
         descriptor = _opened(path)
@@ -268,7 +264,7 @@ def _settle(folder: str, remove: Callable[[str], None]) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         if not _is_at(path, descriptor):
-            # Its writer, or another one who waited, has seen to it.
+            # Its writer, or another waiter, has settled it.
             return
         steps = _steps(folder, descriptor)
         _finish(folder, steps)
