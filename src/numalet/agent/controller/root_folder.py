@@ -21,6 +21,7 @@ from numalet.io.files import state_directory, trust
 from numalet.shared.findings.agent import AgentOthersFiles, AgentRootInUse, AgentRootNotOurs
 
 LOCK: Final = "node-state.lock"
+_OLDER_LOCK: Final = "books.lock"
 MODE: Final = 0o700
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _KNOWN: Final = frozenset(
@@ -46,7 +47,7 @@ _NAMED: Final = 3
 def check(root: Path) -> None:
     """Raise ``BadInput`` if there is something in this folder that is not an agent's."""
     try:
-        if (root / LOCK).exists():
+        if any((root / name).exists() for name in (LOCK, _OLDER_LOCK)):
             return
         others = sorted(_others(root))
     except FileNotFoundError:
