@@ -23,8 +23,7 @@ _NUMBERS: Final = ("tests", "failures", "errors")
 class JunitSuite(Value):
     """The findings of one check; ``start_error`` is empty if the kubelet starts.
 
-    ``skips_start``: a part cannot be read, so that the start is unknown; an undecided start is
-    skipped too.
+    ``skips_start``: a part cannot be read, so that the start is unknown.
     """
 
     name: str

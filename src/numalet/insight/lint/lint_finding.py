@@ -1,4 +1,4 @@
-"""The base classes of our own findings about a configuration."""
+"""The base classes of numalet's own findings about a configuration."""
 
 from __future__ import annotations
 

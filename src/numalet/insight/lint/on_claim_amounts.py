@@ -19,8 +19,6 @@ from numalet.insight.lint.subject import LintSubject
 
 
 class ClaimBesideRequestsFinding(LintFinding):
-    """A container's claimed and requested amounts of a resource."""
-
     pod: str
     container: str
     resource: str
@@ -73,7 +71,6 @@ _POD_LEVEL: Final = "PodLevelResources"
 
 
 def claim_not_repeated(subject: LintSubject) -> Iterator[Finding]:
-    """Containers whose requests and limits differ from their claims of CPUs or memory."""
     view = subject.claim_view
     maps = subject.gates.enabled(_NODE_ALLOCATABLE)
     for alike in view.alike:
@@ -91,6 +88,7 @@ def claim_not_repeated(subject: LintSubject) -> Iterator[Finding]:
                 else:
                     whole = _whole(subject, pod)
                     is_omitted = resource in whole and request.is_zero and limit.is_zero
+                    # With pod-level resources a container need not repeat its claim.
                     is_right = request == limit == claimed or is_omitted
                 if not is_right:
                     yield finding(
@@ -112,7 +110,6 @@ def _whole(subject: LintSubject, pod: Pod) -> Resources:
 
 
 def pod_too_small(subject: LintSubject) -> Iterator[Finding]:
-    """Pods whose pod-level resources are less than the claims and requests of their containers."""
     view = subject.claim_view
     maps = subject.gates.enabled(_NODE_ALLOCATABLE)
     for alike in view.alike:
@@ -152,7 +149,7 @@ def _in_all(view: ClaimView, pod: Pod) -> dict[str, tuple[Quantity, Quantity]]:
                 (
                     each.requests.get(name, ZERO)
                     for each, own in claims
-                    # Init containers do not run in parallel with the others.
+                    # Init containers run before the others, so their requests are not added.
                     if name not in own and each.kind is not ContainerKind.INIT
                 ),
                 start=ZERO,

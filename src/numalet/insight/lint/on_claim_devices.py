@@ -1,7 +1,7 @@
 """Rules about offered devices: their NUMA nodes, and claims that they cannot satisfy.
 
-An unsatisfiable claim leaves its pods pending; the scheduler only reports that it cannot allocate
-the claims. These rules report only facts that are certain from the given slices.
+For an unsatisfiable claim the scheduler only reports that it cannot allocate it. These rules report
+facts that are certain from the given slices.
 """
 
 from __future__ import annotations
@@ -137,17 +137,16 @@ _NUMA_NAMES: Final = frozenset({"numa", "numaid", "numanode", "numanodeid"})
 
 
 def slices_of_several_nodes(subject: LintSubject) -> Iterator[Finding]:
-    """The slices are those of several nodes, and the checked node is unknown."""
     nodes = subject.claim_view.nodes
     if len(nodes) > 1:
         yield LintSlicesOfSeveralNodes(nodes=some_of(nodes))
 
 
 def devices_without_cpus_near(subject: LintSubject) -> Iterator[Finding]:
-    """Devices of this node whose NUMA attribute no CPU device can share."""
     has_cpus = {node.node_id: bool(node.cores) for node in subject.machine.nodes}
     groups: dict[tuple[str, str, int], list[SliceDevice]] = {}
     for device in subject.claim_view.local_devices:
+        # Devices that are CPUs or memory of a NUMA node may be on any of them.
         if claim_view.resource_of_device(device):
             continue
         for name, number in _numa_nodes(device):
@@ -183,6 +182,7 @@ def _near(subject: LintSubject, number: int) -> str:
     nodes = {node.node_id: node for node in subject.machine.nodes}
     with_cpus = sorted(each for each, node in nodes.items() if node.cores)
     distances = nodes[number].distances if number in nodes else None
+    # A distance row is indexed by node id here; with gaps in the ids it is too short.
     if distances is None or any(each >= len(distances) for each in with_cpus) or not with_cpus:
         return f"the nodes with CPUs are {cpu_set.text(with_cpus)}"
     least = min(distances[each] for each in with_cpus)
@@ -198,11 +198,9 @@ def _place(subject: LintSubject, device: SliceDevice, path: str) -> Location:
 
 
 def never_allocated(subject: LintSubject) -> Iterator[Finding]:
-    """Claims that no checked node can satisfy."""
     view = subject.claim_view
     if not view.devices:
         return
-    # Claims from one template are equal: one that may be allocated suffices.
     possible: set[str] = set()
     for claim in _asked_about(view):
         key = repr((claim.requests, claim.constraints))
@@ -217,7 +215,7 @@ def never_allocated(subject: LintSubject) -> Iterator[Finding]:
 
 
 def _asked_about(view: ClaimView) -> Iterator[ResourceClaim]:
-    """Yield claims of the pods, and those written by users; not claims with allocated devices."""
+    """Yield claims of the pods, and those written by users, without allocated devices."""
     used = {id(view.claim_of(pod, named)) for pod in view.pods for named in pod.claims}
     for claim in view.documents.claims:
         if not claim.is_allocated and (id(claim) in used or not claim.is_from_server):
@@ -225,14 +223,13 @@ def _asked_about(view: ClaimView) -> Iterator[ResourceClaim]:
 
 
 class _Asking(Value):
-    """A claim and a node."""
-
     view: ClaimView
     claim: ResourceClaim
     node: str
 
     def problem(self) -> Finding | None:
-        """Return why the claim cannot be allocated on the node; None if it may be."""
+        """Return why the claim cannot be allocated on the node, if so."""
+        # Every alternative of a request has to fail.
         for request in self.claim.requests:
             ways = [self._lacking(request, asked) for asked in request.alternatives]
             if ways and all(ways):
@@ -269,7 +266,7 @@ class _Asking(Value):
         )
 
     def _apart(self, constraint: ClaimConstraint) -> Finding | None:
-        """Devices of different requests share no value of the attribute."""
+        """Return a finding if devices of different requests share no value of the attribute."""
         values = {
             request.name: self._values(request, constraint.attribute)
             for request in self.claim.requests
@@ -288,7 +285,7 @@ class _Asking(Value):
         )
 
     def _values(self, request: ClaimRequest, attribute: str) -> frozenset[AttributeValue] | None:
-        """Return the values that devices of the request can share; None if unknown."""
+        """Return the values that devices of the request can share, if known."""
         possible: set[AttributeValue] = set()
         for asked in request.alternatives:
             if not self.view.is_decided(asked):
@@ -316,6 +313,7 @@ def _complete(name: str, device: SliceDevice) -> str:
 
 
 def _is_enough(asked: DeviceRequest, devices: list[SliceDevice]) -> bool:
+    # A shared device may satisfy a request several times.
     return len(devices) >= (asked.count or 1) or any(each.is_shared for each in devices)
 
 
@@ -335,7 +333,6 @@ def _lacking_capacity(
 def _lacking_count(
     asked: DeviceRequest, devices: tuple[SliceDevice, ...]
 ) -> tuple[str, str] | None:
-    """Return a requested number of devices, and the smaller available number."""
     suited = [each for each in devices if _has(each, asked)]
     if not suited or _is_enough(asked, suited):
         return None
@@ -349,7 +346,6 @@ def _values_text(values: frozenset[AttributeValue]) -> str:
 
 
 def cpus_of_drivers(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
-    """A driver that offers another number of CPUs than the kubelet's allocatable."""
     view = subject.claim_view
     devices = [each for each in view.local_devices if each.driver == CPU_DRIVER]
     if not devices or CPU_DRIVER in view.incomplete_drivers:
@@ -357,7 +353,7 @@ def cpus_of_drivers(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]
     offered = sum((claim_view.capacity_of_device(each) for each in devices), start=ZERO)
     kept = rules.reservation.get(resources.CPU, ZERO)
     allocatable = node_allocatable.capacity(rules.machine)[resources.CPU] - kept
-    # A driver reserves whole CPUs, so a part of one may remain.
+    # A driver reserves whole CPUs, so it may offer less by a part of one.
     least = Quantity.from_int(allocatable.milli_value // 1000)
     if not least <= offered <= allocatable:
         yield LintDraCpusDifferFromAllocatable(
@@ -369,7 +365,6 @@ def cpus_of_drivers(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]
 
 
 def served_twice(subject: LintSubject) -> Iterator[Finding]:
-    """Device classes for a resource that a device plugin also offers."""
     for each in subject.claims.classes:
         if each.extended_resource in subject.devices:
             yield LintExtendedResourceServedTwice(

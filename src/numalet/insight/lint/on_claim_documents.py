@@ -1,7 +1,7 @@
-"""Rules about claims and the release: gates and API versions; and unknown names.
+"""Rules about claims and the release: gates, API versions, and unknown names.
 
-The feature gates in a kubelet's configuration represent those of the cluster: the API server and
-the scheduler have gates of the same names, which must have the same values.
+The feature gates of a kubelet's configuration stand for those of the cluster: the API server and
+the scheduler must have the same values.
 """
 
 from __future__ import annotations
@@ -158,7 +158,6 @@ def gates_of(subject: LintSubject) -> frozenset[str]:
 
 
 def allocation_off(subject: LintSubject) -> Iterator[Finding]:
-    """Pods with claims, or devices of this node, with a kubelet that supports neither."""
     if subject.gates.enabled(_ALLOCATION):
         return
     pods = [pod for pod in subject.pods if pod.claims]
@@ -178,7 +177,7 @@ def allocation_off(subject: LintSubject) -> Iterator[Finding]:
 
 
 def fields_without_gate(subject: LintSubject) -> Iterator[Finding]:
-    """Fields that are dropped because their gate is off; one finding for each gate and kind."""
+    """Report fields that are dropped because their gate is off, once for each gate and kind."""
     if not subject.gates.enabled(_ALLOCATION):
         return
     groups: dict[tuple[str, str, type[ClaimObject]], list[tuple[ClaimObject, GatedField]]] = {}
@@ -190,7 +189,7 @@ def fields_without_gate(subject: LintSubject) -> Iterator[Finding]:
     for (gate, name, _), uses in groups.items():
         first, gated = uses[0]
         names = list(dict.fromkeys(str(each) for each, _ in uses))
-        # A server printed the field, so its gate is on there.
+        # A server printed the field, so the gate is on there.
         severity = Severity.NOTE if first.is_from_server else Severity.WARNING
         yield _without_gate(
             subject, names, _SHOWN.get(name, name), gate, first.at(gated.path), severity
@@ -199,7 +198,7 @@ def fields_without_gate(subject: LintSubject) -> Iterator[Finding]:
 
 
 def _extended_requests(subject: LintSubject) -> Iterator[Finding]:
-    """Requests for device classes by extended resource name."""
+    """Report requests for device classes by extended resource name."""
     if subject.gates.enabled(_EXTENDED):
         return
     named = {each.extended_resource for each in subject.claims.classes} - {""}
@@ -238,10 +237,10 @@ def _without_gate(
 
 
 def versions(subject: LintSubject) -> Iterator[Finding]:
-    """Objects of a version that the release does not serve, unless a server printed them."""
     served = subject.release.claim_versions
     groups: dict[str, list[ClaimObject]] = {}
     for each in subject.claims.objects:
+        # A server printed an object in a version that it serves.
         if not each.is_from_server and not served.get(each.version):
             groups.setdefault(each.version, []).append(each)
     newest = min(served, key=_VERSIONS.index)
@@ -267,7 +266,6 @@ def versions(subject: LintSubject) -> Iterator[Finding]:
 
 
 def unknown_to_pod(subject: LintSubject) -> Iterator[Finding]:
-    """Claims and requests that containers name and that do not exist."""
     for use in subject.claim_view.uses:
         what = present = ""
         if use.named is None:
@@ -289,7 +287,6 @@ def unknown_to_pod(subject: LintSubject) -> Iterator[Finding]:
 
 
 def not_checked(subject: LintSubject) -> Iterator[Finding]:
-    """Claims and templates that pods name and that the input lacks."""
     view = subject.claim_view
     missing = [
         f"ResourceClaim {pod.namespace}/{named.claim}"
@@ -304,14 +301,12 @@ def not_checked(subject: LintSubject) -> Iterator[Finding]:
 
 
 def static_pods(subject: LintSubject) -> Iterator[Finding]:
-    """Static pods with claims."""
     for pod in subject.pods:
         if pod.is_static and pod.claims:
             yield LintStaticPodWithClaims(pod=str(pod), where=subject.place_of(pod, ""))
 
 
 def not_in_pod_resources(subject: LintSubject) -> Iterator[Finding]:
-    """The kubelet prepares claims and does not list them."""
     gates = subject.gates
     if not gates.enabled(_ALLOCATION) or gates.enabled(_POD_RESOURCES):
         return

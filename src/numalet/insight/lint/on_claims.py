@@ -82,7 +82,6 @@ class LintClaimsGiveNoHints(LintFinding):
 
 
 def manager_beside_driver(subject: LintSubject) -> Iterator[Finding]:
-    """A static manager on a node with a driver for claims of CPUs or memory."""
     config = subject.config
     if config.cpu_manager_policy == CpuPolicy.STATIC.value:
         evidence = _evidence(subject.claim_view, {resources.CPU})
@@ -101,7 +100,7 @@ def manager_beside_driver(subject: LintSubject) -> Iterator[Finding]:
 
 
 def _evidence(view: ClaimView, names: set[str]) -> str:
-    """Return the evidence of a driver for one of these resources; empty without one."""
+    """Return the evidence of a driver for one of these resources; empty without it."""
     devices = [each for each in view.devices if claim_view.resource_of_device(each) in names]
     nodes = {each.node for each in devices if each.node}
     if view.nodes and nodes.issuperset(view.nodes):
@@ -115,12 +114,12 @@ def _evidence(view: ClaimView, names: set[str]) -> str:
 
 
 def claim_shared(subject: LintSubject) -> Iterator[Finding]:
-    """Claims of CPUs or memory that several containers use."""
     view = subject.claim_view
     by_claim: dict[tuple[str, ...], list[ClaimUse]] = {}
     for use in view.uses:
         if use.claim is None or use.named is None or not use.requests:
             continue
+        # Each pod gets a separate claim from a template, so only containers of one pod share it.
         of_pod = () if not use.claim.is_template else (use.pod.uid, use.named.name)
         by_claim.setdefault((str(use.claim), *of_pod), []).append(use)
     for uses in by_claim.values():
@@ -141,7 +140,6 @@ def claim_shared(subject: LintSubject) -> Iterator[Finding]:
 
 
 def claims_give_no_hints(subject: LintSubject) -> Iterator[Finding]:
-    """Claims of containers whose CPUs or memory a policy aligns."""
     config, view = subject.config, subject.claim_view
     pins = config.cpu_manager_policy == CpuPolicy.STATIC.value or subject.pins_memory
     if not (subject.aligns and pins):

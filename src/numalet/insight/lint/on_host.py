@@ -1,7 +1,6 @@
 """Rules about the host besides its NUMA nodes: the checks of a starting kubelet.
 
-Most facts are known only on a live machine. Skipped checks are listed with the result
-(``skipped_checks``).
+Most facts are known only on a live machine; the result lists skipped checks (``not_looked_at``).
 """
 
 from __future__ import annotations
@@ -60,10 +59,7 @@ SOFT_EVICTION: Final = "soft-eviction"
 
 
 def swap_is_on(subject: LintSubject) -> Iterator[Finding]:
-    """The kubelet does not start with swap unless its configuration allows it.
-
-    Kubelet v1.32: ``NewContainerManager``.
-    """
+    """Kubelet v1.32: ``NewContainerManager``."""
     areas = subject.host.swap_areas
     if areas and subject.config.fail_swap_on:
         where = subject.config.where("failSwapOn")
@@ -71,14 +67,12 @@ def swap_is_on(subject: LintSubject) -> Iterator[Finding]:
 
 
 def cgroups_are_old(subject: LintSubject) -> Iterator[Finding]:
-    """With cgroup v1 a kubelet starts with a warning, or does not start.
-
-    Kubelet v1.35: ``run`` in ``cmd/kubelet/app``.
-    """
+    """Kubelet v1.35: ``run`` in ``cmd/kubelet/app``."""
     if subject.host.cgroup_version != 1:
         return
     is_default = subject.release_rules.cgroup_v1_is_refused_unless_allowed
     refuses = subject.config.fail_cgroup_v1
+    # Before v1.35 an unset field means false.
     if is_default if refuses is None else refuses:
         yield LintCgroupV1Refused(
             by_default=" by default" if refuses is None else "",
@@ -90,7 +84,6 @@ def cgroups_are_old(subject: LintSubject) -> Iterator[Finding]:
 
 
 def runtime_is_missing(subject: LintSubject) -> Iterator[Finding]:
-    """No process listens on the socket of the container runtime."""
     if subject.host.has_runtime is False:
         where = subject.config.where("containerRuntimeEndpoint")
         yield LintNoContainerRuntime(
@@ -99,10 +92,7 @@ def runtime_is_missing(subject: LintSubject) -> Iterator[Finding]:
 
 
 def soft_eviction_without_grace_period(subject: LintSubject) -> Iterator[Finding]:
-    """The kubelet does not start with such a threshold.
-
-    Kubelet v1.32: ``eviction.ParseThresholdConfig``.
-    """
+    """Kubelet v1.32: ``eviction.ParseThresholdConfig``."""
     for signal in sorted(subject.config.eviction_soft):
         if signal not in subject.config.eviction_soft_grace_period:
             where = subject.config.where(f"evictionSoft.{signal}")
@@ -117,6 +107,7 @@ def skipped_checks(subject: LintSubject) -> tuple[str, ...]:
         SWAP: is_linux and subject.config.fail_swap_on and host.swap_areas is None,
         CGROUPS: is_linux and host.cgroup_version is None,
         RUNTIME: host.has_runtime is None,
+        # Only the grace periods are checked; the thresholds themselves are not parsed.
         SOFT_EVICTION: bool(subject.config.eviction_soft),
     }
     return tuple(name for name, is_unknown in unknown.items() if is_unknown)

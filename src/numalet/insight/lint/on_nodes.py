@@ -34,8 +34,6 @@ class LintReservedHugepagesAbsent(LintWarning):
 
 
 class ReservedTooMuchFinding(LintFinding):
-    """More memory is reserved on a NUMA node than it has."""
-
     numa_node: int
     reserved_bytes: int
     memory_bytes: int
@@ -117,11 +115,11 @@ class LintReservationWidensPod(LintWarning):
 
 _PLACE = "reservedMemory"
 _LEAST_PERCENT = 5
-"""Percentage of a node's room; an uneven split with a smaller cost is not reported."""
+"""An uneven split is not reported if it costs a node less than this percentage of its room."""
 
 
 def more_than_a_node_has(subject: LintSubject) -> Iterator[Finding]:
-    """With more reserved than a node has, the kubelet's numbers wrap around."""
+    # Only a Memory Manager that pins memory subtracts the reservation of a node.
     severity = Severity.ERROR if subject.pins_memory else Severity.WARNING
     for share in _shares(subject):
         if share.left_bytes >= 0:
@@ -138,11 +136,8 @@ def more_than_a_node_has(subject: LintSubject) -> Iterator[Finding]:
 
 
 def on_nodes_without_cpus(subject: LintSubject) -> Iterator[Finding]:
-    """Memory for the system is reserved where the system does not run.
-
-    A fully reserved node is meant to be kept from pods, not for the system.
-    """
     for share in _shares(subject):
+        # A fully reserved node is kept from pods on purpose, not for the system.
         if share.reserved_bytes and share.left_bytes and not share.has_cpus:
             where = _where(subject, share.numa_node)
             yield LintReservedOnCpulessNode(
@@ -151,13 +146,14 @@ def on_nodes_without_cpus(subject: LintSubject) -> Iterator[Finding]:
 
 
 def memory_without_cpus(subject: LintSubject) -> Iterator[Finding]:
-    """Pods may get memory on nodes without CPUs, for example the memory of an accelerator."""
+    """Report nodes such as the memory of an accelerator."""
     if not subject.pins_memory:
         return
     nodes = subject.machine.nodes
     giving = {node.node_id for node in nodes if subject.behaviour.gives_memory(node)}
     shares = [share for share in _shares(subject) if share.numa_node in giving]
     far = [share for share in shares if not share.has_cpus and share.left_bytes > 0]
+    # If no other node gives memory, pods have no choice.
     if far and len(far) < len(shares):
         where = subject.config.where("memoryManagerPolicy")
         yield LintMemoryOnCpulessNodes(
@@ -168,7 +164,6 @@ def memory_without_cpus(subject: LintSubject) -> Iterator[Finding]:
 
 
 def absent_hugepages(subject: LintSubject) -> Iterator[Finding]:
-    """Huge pages are reserved on a node without pages of that size."""
     there = {
         (node.node_id, resources.hugepages_name(pages.page_size_kib))
         for node in subject.machine.nodes
@@ -183,12 +178,12 @@ def absent_hugepages(subject: LintSubject) -> Iterator[Finding]:
 
 
 def uneven_split(subject: LintSubject) -> Iterator[Finding]:
-    """One node has clearly less left than with an even or proportional split."""
     if not subject.pins_memory or not subject.config.reserved_memory:
         return
     shares = _shares(subject)
     now = _level(shares)
     others = [_level(split) for _, split in _alternatives(subject)]
+    # A negative rest is reported by another rule.
     if not others or now < 0:
         return
     better = min(others)
@@ -201,7 +196,6 @@ def uneven_split(subject: LintSubject) -> Iterator[Finding]:
 
 
 def widened_pods(subject: LintSubject) -> Iterator[Finding]:
-    """A given pod needs more NUMA nodes for its memory than with another split of the same sum."""
     if not subject.pins_memory or not subject.config.reserved_memory:
         return
     shares, others = _shares(subject), _alternatives(subject)
@@ -261,7 +255,7 @@ def _level(shares: Sequence[NodeShare]) -> int:
 
 
 def _fewest_nodes(shares: Sequence[NodeShare], size_bytes: int) -> int | None:
-    """Return how many empty nodes are needed for the size; None if all do not suffice."""
+    """Return how many empty nodes are needed for the size, if all suffice."""
     largest_first = sorted((share.left_bytes for share in shares), reverse=True)
     for count, held in enumerate(accumulate(largest_first), start=1):
         if held >= size_bytes:
@@ -289,7 +283,6 @@ def _memory_asked(subject: LintSubject) -> Iterator[tuple[Pod, str, int]]:
 
 
 def _where(subject: LintSubject, numa_node: int) -> Location:
-    """Return the place of the first entry that names the node."""
     entries = enumerate(subject.config.reserved_memory)
     index = next(index for index, entry in entries if entry.numa_node == numa_node)
     return subject.config.where(f"{_PLACE}[{index}]")

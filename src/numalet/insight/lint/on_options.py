@@ -55,7 +55,7 @@ _WORDS: Final = ("true", "false", "yes", "no", "on", "off", "")
 
 
 def node_limit_is_a_word(subject: LintSubject) -> Iterator[Finding]:
-    """max-allowable-numa-nodes=true, as a page of the documentation had it."""
+    """A page of the Kubernetes documentation had max-allowable-numa-nodes=true."""
     options = subject.config.topology_manager_policy_options or {}
     value = options.get(policy_options.MAX_ALLOWABLE)
     if value is not None and value.strip().lower() in _WORDS:
@@ -70,7 +70,6 @@ def node_limit_is_a_word(subject: LintSubject) -> Iterator[Finding]:
 
 
 def many_nodes(subject: LintSubject) -> Iterator[Finding]:
-    """More NUMA nodes than the Topology Manager supports, or supports in acceptable time."""
     nodes = len(subject.machine.nodes)
     if nodes <= _DEFAULT_LIMIT or subject.behaviour.default_node_limit is None:
         return
@@ -82,7 +81,6 @@ def many_nodes(subject: LintSubject) -> Iterator[Finding]:
 
 
 def options_not_read(subject: LintSubject) -> Iterator[Finding]:
-    """Options of the topology policy under the policy none, which ignores them."""
     options = subject.config.topology_manager_policy_options
     if options and not subject.aligns:
         where = subject.config.where(_TOPOLOGY)
@@ -90,7 +88,7 @@ def options_not_read(subject: LintSubject) -> Iterator[Finding]:
 
 
 def options_without_gate(subject: LintSubject) -> Iterator[Finding]:
-    """Options that are ignored now, and that will prevent the start once they are used."""
+    """Report options that prevent the start once their policy is chosen."""
     config = subject.config
     if not subject.aligns:
         options = config.topology_manager_policy_options or {}
@@ -113,10 +111,7 @@ def _without_gate(
 
 
 def fields_of_later_releases(subject: LintSubject) -> Iterator[Finding]:
-    """Fields that the kubelet of this release ignores.
-
-    Kubelet v1.32: ``configfiles.fsLoader``, lenient decoding.
-    """
+    """Kubelet v1.32: ``configfiles.fsLoader``, lenient decoding."""
     for field in sorted(table.NEWEST.fields - subject.release.fields):
         if any(re.match(rf"{field}\b", place) for place in subject.config.origins):
             yield LintFieldOfALaterRelease(
@@ -128,11 +123,8 @@ def fields_of_later_releases(subject: LintSubject) -> Iterator[Finding]:
 
 
 def alignment_without_hints(subject: LintSubject) -> Iterator[Finding]:
-    """A topology policy without hints from the CPU Manager or the Memory Manager.
-
-    Known devices give hints too; then nothing is reported. The node may have devices that are not
-    known, as nodes with GPUs are set up this way, so it is a note.
-    """
+    # A note only: the node may have devices that are not known, as nodes with GPUs are set up this
+    # way. Known devices give hints, so nothing is reported with them.
     config = subject.config
     policies = {policy.value for policy in TopologyPolicy} - {TopologyPolicy.NONE.value}
     both_off = (
@@ -145,11 +137,9 @@ def alignment_without_hints(subject: LintSubject) -> Iterator[Finding]:
 
 
 def cpu_reservation_overridden(subject: LintSubject) -> Iterator[Finding]:
-    """Reserved amounts of CPUs that reservedSystemCPUs replaces with a different number.
-
-    Kubelet v1.32: ``run`` in ``cmd/kubelet/app``.
-    """
+    """Kubelet v1.32: ``run`` in ``cmd/kubelet/app``."""
     config = subject.config
+    # Invalid values are reported by the start, so their findings are dropped here.
     count = len(cpu_policy.reserved_system_cpus(config, subject.machine, Findings()))
     amounts = {}
     for place, texts in (
@@ -167,7 +157,7 @@ def cpu_reservation_overridden(subject: LintSubject) -> Iterator[Finding]:
 
 
 def part_of_a_cpu(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
-    """A fractional CPU reservation is rounded up, but subtracted without rounding."""
+    """Report a fraction: the static policy rounds it up, allocatable does not."""
     reserved = rules.reservation.get(resources.CPU, ZERO)
     if _is_static(rules.cpu) and reserved.milli_value % 1000:
         where = subject.config.where("kubeReserved.cpu")
@@ -175,7 +165,6 @@ def part_of_a_cpu(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
 
 
 def may_hang(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
-    """full-pcpus-only with distribute-cpus-across-numa, and a reservation that splits cores."""
     cpu = rules.cpu
     split = _split_cores(subject, cpu.reserved_cpus or cpu_set.EMPTY)
     if _is_static(cpu) and _turns_on_whole_cores(cpu) and split:
@@ -186,12 +175,9 @@ def may_hang(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
 
 
 def split_cores(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
-    """Reserved CPUs that take one thread of a core and leave its sibling to containers.
-
-    CPUs that the policy chooses itself are reported only with full-pcpus-only, which wastes the
-    sibling.
-    """
     cpu = rules.cpu
+    # CPUs that the policy chooses itself matter only with full-pcpus-only, which wastes the
+    # sibling.
     if not _is_static(cpu) or not (cpu.reserved_cpus or cpu.full_pcpus_only):
         return
     policy = static_policy.build(cpu, topology.discover(rules.machine))
@@ -222,24 +208,21 @@ def _split_cores(subject: LintSubject, reserved: CpuSet) -> list[tuple[int, ...]
 
 
 def strict_reservation(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
-    """With strict-cpu-reservation pods may take every CPU of the shared pool.
-
-    full-pcpus-only gives at most the CPUs of whole cores without reserved threads.
-    """
     if not _is_static(rules.cpu) or not rules.cpu.strict_cpu_reservation:
         return
     policy = static_policy.build(rules.cpu, topology.discover(rules.machine))
     if isinstance(policy, Finding):
         return
     pool = policy.initial_default
+    # With full-pcpus-only, cores with a reserved thread are never allocated, so a pool may remain.
     if pool and len(pool) == policy.most_at_once(pool):
         where = subject.config.where(f"{_CPU}.{policy_options.STRICT_RESERVATION}")
         yield LintStrictReservation(cpus=len(pool), where=where)
 
 
 def distances_beyond_rows(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
-    """prefer-closest-numa-nodes with gaps in the node ids: some comparisons crash the kubelet."""
     distances = roster.distances(rules)
+    # ``readable_ids`` is set only if ids have gaps; then some comparisons crash the kubelet.
     if distances is not None and distances.readable_ids is not None:
         where = subject.config.where(f"{_TOPOLOGY}.{policy_options.PREFER_CLOSEST}")
         yield LintDistancesBeyondRows(
@@ -251,7 +234,6 @@ def distances_beyond_rows(subject: LintSubject, rules: NodeRules) -> Iterator[Fi
 
 
 def page_size_not_everywhere(subject: LintSubject) -> Iterator[Finding]:
-    """A huge page size that some nodes lack: a pod that requests it crashes the kubelet."""
     if not subject.pins_memory:
         return
     nodes = {
@@ -270,7 +252,6 @@ def page_size_not_everywhere(subject: LintSubject) -> Iterator[Finding]:
 
 
 def numa_balancing(subject: LintSubject) -> Iterator[Finding]:
-    """The kernel moves pages between nodes on its own."""
     if subject.numa_balancing and len(subject.machine.nodes) > 1 and _pins(subject):
         where = subject.config.where(_pinning_field(subject.config))
         yield LintNumaBalancing(value=subject.numa_balancing, where=where)

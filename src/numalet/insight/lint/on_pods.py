@@ -1,6 +1,6 @@
 """Rules about given pods that this node, empty and with this policy, never admits.
 
-The node decides on the pod and on smaller ones. Pods with equal requests are checked once.
+The node decides on the pod and on smaller ones.
 """
 
 from __future__ import annotations
@@ -141,15 +141,14 @@ _MOST_WAYS = 4
 
 
 def skipped_checks(subject: LintSubject, node: Node | None) -> Iterator[Finding]:
-    """The pods cannot be checked because there is not a node to decide on them."""
     if node is None and subject.pods:
         yield LintPodsNotChecked(count=len(subject.pods))
 
 
 def never_admitted(subject: LintSubject, node: Node) -> Iterator[Finding]:
-    """Every pod that the empty node does not admit, with the request that is too large."""
     search = LargestRequestSearch(node)
     decisions = []
+    # Pods of one controller are alike; deciding on each of hundreds would be slow.
     for alike in in_groups(subject.pods, lambda each: sorted(each.requests.items())):
         pod = alike[0]
         decisions.append(node.admit(pod)[1])
@@ -170,11 +169,8 @@ def never_admitted(subject: LintSubject, node: Node) -> Iterator[Finding]:
 
 
 def one_after_the_other(subject: LintSubject, node: Node) -> Iterator[Finding]:
-    """Problems of several pods together, admitted in their order.
-
-    A policy with exclusive CPUs may hang on a fragmented node, and with strict-cpu-reservation the
-    pods may leave a shared pool with which the kubelet does not start again.
-    """
+    """Report problems that several pods cause together, admitted in their order."""
+    # The hang and the empty pool both come from exclusive CPUs.
     if node.rules.cpu.policy is not CpuPolicy.STATIC:
         return
     empty, last = node, None
@@ -182,6 +178,7 @@ def one_after_the_other(subject: LintSubject, node: Node) -> Iterator[Finding]:
         node, decision = node.admit(pod)
         last = pod if decision.admitted else last
         rejection = decision.rejection
+        # A pod that crashes the kubelet on the empty node has been reported already.
         if isinstance(rejection, KubeletWouldCrash) and not _crashes(empty, pod):
             yield from _crashing(subject, pod, rejection, " (after the pods before it)")
     if last is not None and not node.snapshot.cpu.default:
@@ -218,7 +215,7 @@ def _crashing(
 def _too_much(
     subject: LintSubject, search: LargestRequestSearch, pod: Pod, rejection: Rejection, more: str
 ) -> Iterator[Finding]:
-    """Yield every request that is too large by itself; else the combination that is."""
+    """Yield every request that is too large by itself; if there are none, the combination."""
     is_alone = False
     for container in pod.containers():
         for resource in sorted(container.requests):
@@ -242,6 +239,7 @@ def _too_much_alone(
 ) -> Finding:
     asked = container.requests[resource]
     where = subject.place_of(pod, container.name)
+    # More is admitted than was requested, so the amount is not too large, but fractional.
     if most > asked:
         return LintPodNotWholeUnits(
             pod=f"{pod}{more}",
@@ -296,11 +294,9 @@ def _requests(pod: Pod) -> Iterator[tuple[Container, str]]:
 def _larger_than_node(
     subject: LintSubject, node: Node, pod: Pod, rejection: OutOfResource, more: str
 ) -> Iterator[Finding]:
-    """Yield every resource that the whole node has less of than the pod requests.
-
-    The kubelet reports only the first one, so each is decided without those before it.
-    """
+    """Yield every resource that the whole node has less of than the pod requests."""
     asking, refused = pod, rejection
+    # The kubelet reports only the first one, so each is decided without those before it.
     while True:
         yield _larger(subject, pod, refused, more)
         for container in pod.containers():

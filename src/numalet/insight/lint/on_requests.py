@@ -101,7 +101,7 @@ _LEAST_OF_OTHER_LENGTH: Final = 4
 
 
 def lost_guaranteed_class(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
-    """The minority of containers that make a pod Burstable instead of Guaranteed.
+    """Report the few containers that make a pod Burstable instead of Guaranteed.
 
     Kubelet v1.32: ``qos.ComputePodQOS``.
     """
@@ -114,6 +114,7 @@ def lost_guaranteed_class(subject: LintSubject, rules: NodeRules) -> Iterator[Fi
         is_lost = pod.qos_class is QosClass.BURSTABLE and fitting and others
         if not is_lost or qos.qos_class(pod.containers()) is QosClass.GUARANTEED:
             continue
+        # If most of the pod's resources are without limits, Burstable is probably meant.
         if any(_requested(others, name) > _requested(fitting, name) for name in _OF_QOS):
             continue
         for container in others:
@@ -129,7 +130,7 @@ def lost_guaranteed_class(subject: LintSubject, rules: NodeRules) -> Iterator[Fi
 
 
 def status_counts(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
-    """Guaranteed containers whose status has another amount, if the kubelet uses the status.
+    """Report Guaranteed containers whose status has another amount, if the kubelet uses it.
 
     Kubelet v1.33: ``guaranteedCPUs``, ``getRequestedResources``.
     """
@@ -169,7 +170,6 @@ def _differs(container: Container, resource: str) -> bool:
 
 
 def fractional_cpus(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
-    """Guaranteed containers that stay in the shared pool because of a fractional CPU."""
     if rules.cpu.policy is not CpuPolicy.STATIC:
         return
     for alike in on_pods.in_groups(subject.pods, _requests_and_limits):
@@ -180,7 +180,7 @@ def fractional_cpus(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]
             if pod.qos_class is not QosClass.GUARANTEED or asked.sign <= 0 or not is_shared:
                 continue
             where = subject.place_of(pod, container.name)
-            # A sidecar requests less than one CPU on purpose.
+            # A sidecar may request less than one CPU on purpose.
             severity = Severity.WARNING if asked.milli_value > 1000 else Severity.NOTE
             yield LintFractionalCpus(
                 pod=f"{pod}{on_pods.and_more(alike)}",
@@ -193,7 +193,6 @@ def fractional_cpus(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]
 
 
 def names_almost_offered(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
-    """Requested resources with a name almost like one that the node offers."""
     capacity = node_allocatable.capacity(rules.machine)
     offered = {*capacity, *node_allocatable.RESERVABLE, *subject.devices}
     for alike in on_pods.in_groups(subject.pods, _requests_and_limits):
@@ -217,12 +216,14 @@ def _is_almost(name: str, known: str) -> bool:
     """Return whether one name is probably a typo of the other."""
     if name.lower() == known.lower():
         return True
+    # Cut off the common beginning and end: the rest is the difference.
     start = 0
     while start < min(len(name), len(known)) and name[start] == known[start]:
         start += 1
     rest, known_rest = name[start:], known[start:]
     while rest and known_rest and rest[-1] == known_rest[-1]:
         rest, known_rest = rest[:-1], known_rest[:-1]
+    # Numbers distinguish real resources, such as MIG profiles.
     if any(map(str.isdigit, rest + known_rest)):
         return False
     is_swapped = len(rest) == 2 and rest == known_rest[::-1]

@@ -100,7 +100,6 @@ _EVICTION = "evictionHard"
 
 
 def hugepages_reserved(subject: LintSubject) -> Iterator[Finding]:
-    """Huge pages in reservedMemory: the required sum is always 0."""
     severity = Severity.ERROR if subject.pins_memory else Severity.WARNING
     for index, entry in enumerate(subject.config.reserved_memory):
         for name in sorted(filter(resources.is_hugepages, entry.limits)):
@@ -115,7 +114,6 @@ def hugepages_reserved(subject: LintSubject) -> Iterator[Finding]:
 
 
 def default_eviction_forgotten(subject: LintSubject) -> Iterator[Finding]:
-    """The sum lacks exactly the threshold that the kubelet fills in."""
     parts, given = subject.memory_parts, _given(subject)
     if parts is None or not subject.config.uses_default_eviction or given.is_zero:
         return
@@ -131,7 +129,6 @@ def default_eviction_forgotten(subject: LintSubject) -> Iterator[Finding]:
 
 
 def default_eviction_not_merged(subject: LintSubject) -> Iterator[Finding]:
-    """The sum includes the default threshold, but evictionHard replaces it."""
     parts, default = subject.memory_parts, _default_threshold(subject)
     if parts is None or not _lacks_memory_threshold(subject):
         return
@@ -148,7 +145,6 @@ def default_eviction_not_merged(subject: LintSubject) -> Iterator[Finding]:
 
 
 def no_memory_threshold(subject: LintSubject) -> Iterator[Finding]:
-    """EvictionHard has no threshold for memory, so nothing is evicted before the node is full."""
     if _lacks_memory_threshold(subject):
         where = subject.config.where(_EVICTION)
         yield LintNoMemoryThreshold(
@@ -157,7 +153,6 @@ def no_memory_threshold(subject: LintSubject) -> Iterator[Finding]:
 
 
 def threshold_is_a_percentage(subject: LintSubject) -> Iterator[Finding]:
-    """A percentage is another number of bytes on every machine; the finding has this one's."""
     value = subject.effective.eviction_hard.get(MEMORY_AVAILABLE, "")
     parts = subject.memory_parts
     if not value.endswith("%") or parts is None or parts.eviction.is_zero:
@@ -175,7 +170,6 @@ def threshold_is_a_percentage(subject: LintSubject) -> Iterator[Finding]:
 
 
 def reservation_is_not_read(subject: LintSubject) -> Iterator[Finding]:
-    """No policy reads reservedMemory."""
     config = subject.config
     if config.reserved_memory and not subject.pins_memory:
         yield LintReservedMemoryNotRead(

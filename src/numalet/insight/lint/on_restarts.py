@@ -1,7 +1,7 @@
 """Rules about given pods that run when the kubelet starts again.
 
-The node admits the pods one after the other, with those of the state files. Then the kubelet starts
-with the files that it has written, and admits the pods again.
+The node admits the pods after those of the state files. Then the kubelet starts with the files that
+it has written, and admits the pods again.
 """
 
 from __future__ import annotations
@@ -54,11 +54,9 @@ class LintPodRejectedAfterRestart(LintWarning):
 
 
 def after_a_restart(subject: LintSubject, empty: Node) -> Iterator[Finding]:
-    """The pod that keeps the kubelet from starting again, or the pods that are lost.
-
-    In native mode a running pod that is rejected continues.
-    """
+    """Report the pod that keeps the kubelet from starting again, or the pods that are lost."""
     node = starting.started(subject, subject.state_files) if subject.state_files else empty
+    # In native mode a running pod that is rejected continues.
     if isinstance(node, StartRefused) or subject.behaviour.state_follows_the_machine:
         return
     held = {key.pod_uid for key in placement.of_all(node.snapshot)}
@@ -74,19 +72,19 @@ def after_a_restart(subject: LintSubject, empty: Node) -> Iterator[Finding]:
             node = node.pod_started(pod.uid)
         admitted.append((pod, node))
     pods = [pod for pod, _ in admitted if pod.uid in node.snapshot.pods]
-    # The status describes the present, and these pods will run.
+    # The status describes the present, but these pods will run.
     running = restarting.containers_that_run(replace(pod, phase="", allocated=None) for pod in pods)
     restart = starting.restarted(subject, node.state_files(), pods, running)
     if not isinstance(restart, StartRefused):
         yield from _rejected(subject, restart.rejected)
         second = starting.started(subject, restart.node.state_files())
         if pods and isinstance(second, StartRefused):
-            # A kubelet that places a pod a second time accounts it twice, or forgets its
+            # A kubelet that places a pod a second time accounts for it twice, or forgets its
             # allocation.
             placed_whole = (pod for pod in pods if pod.pod_level is not None)
             yield _stops(subject, next(placed_whole, pods[-1]), second)
     elif admitted and not isinstance(restart.findings[0], CpuStateEmptyDefault):
-        # Another rule reports an empty pool.
+        # ``on_pods`` reports an empty pool.
         first = next(
             pod
             for pod, node in admitted

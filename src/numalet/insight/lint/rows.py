@@ -23,8 +23,7 @@ _CONFIGURATION: Final = "config"
 class FindingRow(Value):
     """One finding in words.
 
-    ``kubelet_text`` is the kubelet's message, empty without one. ``rule`` and ``fix`` may be
-    empty, for example for a note about the machine.
+    ``kubelet_text`` is the kubelet's message. It, ``rule`` and ``mend`` may be empty.
     """
 
     code: str
@@ -80,7 +79,7 @@ def meaning(of: type[Any]) -> CodeMeaning:
 
 
 def kubelet_text(finding: Finding) -> str:
-    """Return the kubelet's exact message; empty without one."""
+    """Return the kubelet's exact message; empty if it has no message."""
     area = finding.code.partition("/")[0]
     stage = _STAGES.get(area)
     if stage is not None and finding.kubelet_text:

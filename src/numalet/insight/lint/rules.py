@@ -88,10 +88,10 @@ _OF_A_NODE: Final[tuple[Callable[[LintSubject, NodeRules], Iterator[Finding]], .
 
 
 class Checked(Value):
-    """The result of all rules. ``refused`` is the kubelet's refusal to start, or None.
+    """The result of all rules. ``refused`` is the kubelet's refusal to start.
 
     ``start`` are all errors that prevent the start, the kubelet's first error first; ``own`` are
-    the findings of our rules, the worst first. ``skipped_checks`` names skipped start checks.
+    the findings of the rules, the worst first. ``not_looked_at`` names skipped start checks.
     """
 
     refused: StartRefused | None
@@ -101,14 +101,13 @@ class Checked(Value):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """All findings: those of the start, then the others."""
         return (*self.start, *self.own)
 
 
 def check(subject: LintSubject, noticed: Iterable[Finding] = ()) -> Checked:
-    """Run the kubelet's checks and our own rules on a subject.
+    """Run the kubelet's checks and numalet's rules on a subject.
 
-    ``noticed`` are findings of the readers; they are sorted in among our own.
+    ``noticed`` are findings of the readers; they are sorted in among those of the rules.
     """
     started = starting.start(subject)
     found = (*noticed, *_whatever_is_unknown(subject, started.empty))
@@ -117,14 +116,16 @@ def check(subject: LintSubject, noticed: Iterable[Finding] = ()) -> Checked:
 
 
 def _whatever_is_unknown(subject: LintSubject, node: Node | None) -> Iterator[Finding]:
-    """Yield our findings that hold for all values of the unknown fields; codes of the others."""
+    """Yield findings that hold for all values of unknown fields, and the codes of the others."""
     fields = subject.config.unknown
     if fields is None:
         yield from _own(subject, node)
         return
     if fields.files:
+        # An unknown state file may contain anything, so no finding is certain.
         return
     first, second = (
+        # Two variants with different values for each unknown field: what holds in both is certain.
         tuple(_own(each, starting.start(each).empty))
         for each in (replace(subject, config=config) for config in unknown.variants(subject.config))
     )

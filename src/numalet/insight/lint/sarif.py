@@ -1,8 +1,7 @@
 """Findings as SARIF 2.1.0, the format of code hosts and editors.
 
 Every occurring code is a *rule* of the run; every finding is a *result* with the file and line of
-its place. A finding without a file (about a flag or the machine) has a logical location, at the
-first line of the main file, because code hosts require a line of a file.
+its place.
 """
 
 from __future__ import annotations
@@ -80,6 +79,8 @@ def _locations(where: Location, main_file: str) -> list[dict[str, Any]]:
     location: dict[str, Any] = {}
     file = where.document if is_file(where) else main_file
     if file:
+        # Code hosts require a line of a file, so a finding about a flag or the machine is at the
+        # first line of the main file, with a logical location.
         line = where.line if is_file(where) and where.line is not None else 1
         artifact = {"artifactLocation": {"uri": quote(file)}}
         location["physicalLocation"] = {**artifact, "region": {"startLine": line}}

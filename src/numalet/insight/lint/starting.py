@@ -20,9 +20,8 @@ from numalet.insight.lint.subject import LintSubject
 class StartResult(Value):
     """The result of the start.
 
-    ``refused`` is the kubelet's refusal or None. ``findings`` are all errors that stop it, the
-    kubelet's first error first. ``empty`` is the node without state files and pods; None if even
-    that does not start.
+    ``refused`` is the kubelet's refusal. ``findings`` are all errors that stop it, the kubelet's
+    first error first. ``empty`` is the node without state files and pods, if that starts.
     """
 
     refused: StartRefused | None

@@ -24,7 +24,7 @@ from numalet.insight.lint.claim_view import ClaimView
 
 
 class Host(Value, kw_only=True):
-    """Facts about a host; None if unknown.
+    """Facts about a host; a fact that is not set is unknown.
 
     ``swap_areas`` are the files and devices used for swap, ``cgroup_version`` is 1 or 2,
     ``has_runtime`` is whether the socket of the container runtime exists.
@@ -38,8 +38,8 @@ class Host(Value, kw_only=True):
 class LintSubject(Value, kw_only=True, dict=True):
     """The input of a rule.
 
-    ``numa_balancing`` is the value of ``kernel.numa_balancing``, None if unknown. ``host`` are
-    further facts about the host. ``pod_places`` is the source of a pod by uid.
+    ``numa_balancing`` is the value of ``kernel.numa_balancing``, if known. ``pod_places`` is the
+    source of a pod by uid.
     """
 
     config: KubeletConfig
@@ -63,7 +63,7 @@ class LintSubject(Value, kw_only=True, dict=True):
 
     @cached_property
     def memory_parts(self) -> MemoryParts | None:
-        """The summands of reserved memory; None if one of them cannot be read."""
+        """The summands of reserved memory, if all of them can be read."""
         findings = Findings()
         parts = reservation.memory_parts(self.effective, self.machine, findings)
         return None if findings.all else parts
@@ -87,13 +87,13 @@ class LintSubject(Value, kw_only=True, dict=True):
 
     @property
     def pins_memory(self) -> bool:
-        """Whether the Memory Manager accounts memory and confines containers to NUMA nodes."""
+        """True if the Memory Manager accounts memory and confines containers to NUMA nodes."""
         counting = (MemoryPolicy.STATIC.value, MemoryPolicy.BEST_EFFORT.value)
         return self.config.memory_manager_policy in counting
 
     @property
     def aligns(self) -> bool:
-        """Whether the Topology Manager has a policy, and therefore reads its options."""
+        """True if the Topology Manager has a policy, and therefore reads its options."""
         return self.config.topology_manager_policy != TopologyPolicy.NONE.value
 
     def place_of(self, pod: Pod, container: str) -> Location:

@@ -1,9 +1,4 @@
-"""NUMA nodes without CPUs: their nearest node, and the accelerator that may own their memory.
-
-A plugin may report a device on the node of its memory; then the owner is known. Most report the
-node with CPUs. Then distances help, if each such node has as many accelerators as nearby memory
-nodes: the memory is theirs, though the exact owner stays unknown if there are several.
-"""
+"""NUMA nodes without CPUs: their nearest node, and the accelerator that may own their memory."""
 
 from __future__ import annotations
 
@@ -18,7 +13,7 @@ _ACCELERATOR: Final = re.compile(r"gpu|npu|tpu|gaudi|accelerator|mig-", re.IGNOR
 
 
 def nearest_host(chart: NodeMap, block: NumaBlock) -> NumaBlock | None:
-    """Return the only nearest NUMA node with CPUs; None if several are equally near."""
+    """Return the nearest NUMA node with CPUs, unless several are equally near."""
     if block.cores or block.distances is None or len(block.distances) != len(chart.nodes):
         return None
     hosts = [
@@ -36,6 +31,7 @@ def owners(chart: NodeMap, block: NumaBlock) -> tuple[MapDevice, ...]:
     devices = [each for each in chart.devices if _ACCELERATOR.search(each.resource)]
     reported = tuple(each for each in devices if block.node_id in each.nodes)
     host = nearest_host(chart, block)
+    # A plugin that reports the node of the memory names the owner. Most report the node with CPUs.
     if reported or host is None:
         return reported
     of_host = {
@@ -43,6 +39,8 @@ def owners(chart: NodeMap, block: NumaBlock) -> tuple[MapDevice, ...]:
         for each in chart.nodes
         if each.cores
     }
+    # Distances help if each node with CPUs has as many accelerators as near memory nodes: the
+    # memory is theirs, though the exact owner stays unknown if there are several.
     beside = dict.fromkeys(of_host, 0)
     for each in chart.nodes:
         if each.node_class is NodeClass.MEMORY and (near := nearest_host(chart, each)):
