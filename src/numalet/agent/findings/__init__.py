@@ -1,1 +1,1 @@
-"""Findings by area: a class per code, with its sentence, why the rule is, and the fix."""
+"""Findings by area: one class per code, with message, reason and fix."""

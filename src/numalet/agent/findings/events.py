@@ -1,8 +1,7 @@
-"""Our own events: their sentences, and the causes of which they are made and made again.
+"""Events of numalet: their sentences, and the causes that reproduce them.
 
-An event of the kubelet has the kubelet's text, which is written down as it is. One of ours is
-written down as causes: the first is one of the classes below, and what follows is its ``cause``, as
-far as it is known by codes.
+Events of the kubelet are stored as text. Events of numalet are stored as causes: one of the classes
+below, then its ``cause``.
 """
 
 from __future__ import annotations
@@ -104,21 +103,20 @@ _ROOMS: Final = (
     "io.findings.pods",
     "io.findings.workloads",
 )
-"""Where the classes are that an event of ours may be made of, below ``numalet``."""
+"""Modules below ``numalet`` with classes that an event may contain."""
 
 
 @cache
 def _classes() -> Mapping[str, type[Finding]]:
-    """These classes by their codes. A command that has no events does not import them."""
+    """Imported late, because most commands have no events."""
     rooms = (vars(import_module(f"numalet.{name}")) for name in _ROOMS)
     return recorded.by_code(each for room in rooms for each in room.values())
 
 
 class Message(Value):
-    """The text of an event of ours, and what it is made of.
+    """An event's text and its causes.
 
-    Without causes it can not be made again, and is written down as it is: a manager from outside
-    the project has reasons whose sentences are not known by their codes.
+    Without causes the text is stored: an external manager's reasons have no code here.
     """
 
     text: str
@@ -126,17 +124,18 @@ class Message(Value):
 
 
 def message(finding: Finding, because: Iterable[Cause] = ()) -> Message:
-    """The message that a finding is; ``because`` is what its ``cause`` says."""
+    """Build a message; ``because`` replaces the finding's ``cause``."""
     of = Cause.of(finding)
     inner = tuple(because)
     if inner:
         of = Cause(of.code, {name: text for name, text in of.fields.items() if name != _CAUSE})
     causes = (of, *inner)
+    # Keep the causes only if they reproduce the text exactly.
     return Message(str(finding), causes if text(causes) == str(finding) else ())
 
 
 def located(finding: Finding) -> Message:
-    """The message that a finding is at its place."""
+    """Build a message that starts with the finding's location."""
     place = finding.where.text
     if not place:
         return message(finding)
@@ -144,7 +143,7 @@ def located(finding: Finding) -> Message:
 
 
 def text(causes: Sequence[Cause]) -> str:
-    """The text made of causes, at least one."""
+    """Build the text from at least one cause."""
     first, *others = causes
     cause = {_CAUSE: lost_promises.why(others, _classes())} if others else {}
     return recorded.sentence(_classes(), first.code, {**first.fields, **cause})

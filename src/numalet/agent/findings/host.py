@@ -1,4 +1,4 @@
-"""What the agent reads from the host and can not use."""
+"""Findings about unreadable files of the host."""
 
 from __future__ import annotations
 

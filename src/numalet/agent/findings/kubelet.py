@@ -1,4 +1,4 @@
-"""What the agent reports of a kubelet on its machine."""
+"""Findings about a kubelet on this machine."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class KubeletVersionUnknown(NoteFinding):
 
 
 def of_release(followed: FollowedRelease) -> Finding:
-    """What is to be said of the release by which a kubelet is judged."""
+    """The finding about the release whose rules apply to the kubelet."""
     version, release = followed.kubelet_version, followed.release.name
     if followed.may_have_unknown_rules:
         known = versions.known_names()

@@ -1,4 +1,4 @@
-"""Findings of 'numalet run' about a command that it starts, or does not."""
+"""Findings of ``numalet run``."""
 
 from __future__ import annotations
 

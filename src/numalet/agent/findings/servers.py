@@ -1,4 +1,4 @@
-"""What is wrong with what a server is to listen on, or is asked."""
+"""Findings about sockets and addresses of servers."""
 
 from __future__ import annotations
 

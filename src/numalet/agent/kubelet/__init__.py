@@ -1,1 +1,1 @@
-"""A kubelet that is observed: what its files and process show, and what follows. Pure."""
+"""Observation of a kubelet: state files, process, problems. Pure."""

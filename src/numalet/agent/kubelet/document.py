@@ -1,7 +1,6 @@
-"""What was seen of a kubelet that owns the node, as documents: state files, containers, pods.
+"""Documents about an observed kubelet: state files, containers, pods. Sizes in bytes.
 
-Sizes in bytes. A pod is called as the links to its logs call it; without any it is called by its
-uid, in the namespace ``default``.
+Names of pods are from log links; a pod without one has its uid as name, in ``default``.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from numalet.insight.state.verify import FileReport
 from numalet.shared.kubernetes import pod_placement
 
 OBSERVED: Final = "Observed"
-"""The status of a pod of another owner."""
+"""Status of another owner's pod."""
 STALE: Final = "Stale"
-"""The status of one that its kubelet does not know any more, though its state files do."""
+"""Status of a pod in the state files that the kubelet no longer has."""
 
 
 def kubelet_document(observation: KubeletObservation | None) -> dict[str, Any] | None:
-    """What was seen, but for what the containers hold; None where the agent owns the node."""
+    """The observation without the containers' allocations."""
     if observation is None:
         return None
     evidence = observation.evidence
@@ -65,7 +64,7 @@ def _problem(problem: KubeletProblem) -> dict[str, Any]:
 
 
 def placements(observation: KubeletObservation) -> list[dict[str, Any]]:
-    """The placement of every pod of the kubelet that its state files know, as of our own pods."""
+    """PodPlacement documents of all pods in the state files."""
     pods: dict[str, dict[str, Placement]] = {}
     for key, held in observation.held.items():
         pods.setdefault(key.pod_uid, {})[key.container] = held
@@ -102,10 +101,10 @@ def _placement(
 def _ready(
     observation: KubeletObservation, uid: str, named: PodName, held: Mapping[str, Placement]
 ) -> str:
-    """How many containers run, of how many, as ``kubectl get pods`` counts them.
+    """Containers running and total, as in ``kubectl get pods``.
 
-    Init containers that are no sidecars do not count. Which those are only the kubelet knows; if it
-    does not say, all containers count that have a name here.
+    Init containers other than sidecars are not counted. Only the kubelet can tell them apart;
+    without its list, all known containers count.
     """
     running = {key.container for key in observation.evidence.realities if key.pod_uid == uid}
     counted = (observation.evidence.app_containers or {}).get(named)

@@ -1,15 +1,7 @@
-"""One observation of a kubelet that owns the node: its state files, and what is in force of them.
+"""One observation of a kubelet: its state files against the cgroups.
 
-The state files are judged as ``numalet state verify`` judges them, and asked whether a kubelet
-would start with them. What they promise a container is held against what is in force for it.
-
-What is wrong for a moment is no problem; it has to last.
-A kubelet writes a promise down first and then acts, for the shared CPUs within its reconcile
-period: a container may differ for 25 s.
-It writes a state file once for a container and once more for the shared pool, and between the two
-the file contradicts itself: so what is wrong about the files counts when they have stayed as they
-are for 5 s, or when it is still wrong after 25 s of writing.
-A kubelet that is restarted is gone for some seconds: it is missed after 10 s.
+A difference is a problem only after some time. The kubelet writes its state before it acts, and
+writes the shared pool separately from a container, so a file may contradict itself for a moment.
 Kubelet v1.32: ``staticPolicy.RemoveContainer``, which calls ``Delete`` and ``SetDefaultCPUSet``.
 """
 
@@ -50,11 +42,11 @@ from numalet.insight.state import verify as state_verify
 from numalet.insight.state.verify import FileReport
 
 RECONCILED_WITHIN: Final = timedelta(seconds=25)
-"""The kubelet's default reconcile period twice, and a little more."""
+"""Twice the kubelet's default reconcile period, and some slack."""
 SETTLED_WITHIN: Final = timedelta(seconds=5)
-"""Files that have not changed for this long are as the kubelet wants them, or as it left them."""
+"""A file that stays unchanged this long is not in the middle of a write."""
 MISSED_AFTER: Final = timedelta(seconds=10)
-"""A kubelet that is away for longer is not only being restarted."""
+"""A restart takes less."""
 RESTARTS_COUNTED_FOR: Final = timedelta(minutes=10)
 MANY_RESTARTS: Final = 3
 
@@ -68,14 +60,13 @@ class PodName(Value):
 
 
 class Evidence(Value, kw_only=True):
-    """What was read: state files by name, and what is in force for each container by name.
+    """State files by name, and the settings in force by container.
 
-    ``unread`` says why files could not be read at all. ``refusal`` is why a kubelet would not
-    start with the files, None if it would, or if its configuration, ``settings`` from the file
-    ``config``, is not known. ``running`` says which kubelet is at work, empty if none is, None if
-    that is not known; ``known_pods`` are the uids of the pods that it works on, None likewise.
-    ``followed`` is the release by which the kubelet is judged. ``app_containers`` are the names of
-    each pod's containers but for init containers that end.
+    ``unread``: why files are unreadable. ``refusal``: why a kubelet would not start with them, if
+    its configuration ``settings`` from the file ``config`` is known. ``running``: the kubelet's
+    process, empty if it is down. ``known_pods``: uids that it works on. Both are None if unknown.
+    ``followed``: the release for its rules. ``app_containers``: containers without ending init
+    containers.
     """
 
     root: str
@@ -93,9 +84,9 @@ class Evidence(Value, kw_only=True):
 
 
 class KubeletProblem(Value):
-    """Something that is not as it should be since a moment; ``key`` if it is about a container.
+    """A condition since ``since``; ``key`` if it concerns a container.
 
-    ``has_lasted`` says that it has lasted, or needs not to.
+    ``lasts``: it has lasted long enough to be reported.
     """
 
     finding: Finding
@@ -105,15 +96,11 @@ class KubeletProblem(Value):
 
 
 class KubeletObservation(Value, kw_only=True):
-    """One observation.
+    """``held`` are the allocations in the state files, ``audits`` those found in a cgroup.
 
-    ``held`` is what the state files promise, by container; ``audits`` are of those of them that
-    were seen in a cgroup. ``news`` are the problems that began to last, ``notes`` what
-    happened that is no problem. ``changed`` are the files that were written since the one before,
-    ``removed`` those that went.
-
-    ``files_since`` is when the files became what they are, ``state_since`` when the kubelet began
-    to run, or to be away; ``starts`` are the latest times at which another one was seen.
+    ``news``: problems that now last. ``changed`` and ``removed``: files since the previous
+    observation. ``files_since``: last change of the files. ``state_since``: when the kubelet
+    started or stopped. ``starts``: recent restarts.
     """
 
     at: datetime
@@ -132,28 +119,27 @@ class KubeletObservation(Value, kw_only=True):
 
     @property
     def is_unsettled(self) -> bool:
-        """Whether the node has something that may soon become a problem."""
+        """Whether a problem of the node may soon last, which needs an early next observation."""
         return any(each.key is None and not each.lasts for each in self.problems)
 
     def is_stale(self, pod_uid: str) -> bool:
-        """Whether the files promise something to a pod that the kubelet does not know any more.
+        """Whether the kubelet no longer has this pod.
 
-        It gives memory back at the next admission only, so this is no problem.
+        It releases memory only at the next admission, so this is not a problem.
         """
         known = self.evidence.known_pods
         return known is not None and pod_uid not in known
 
     @property
     def lasting_problems(self) -> tuple[KubeletProblem, ...]:
-        """The problems that people should know of."""
         return tuple(each for each in self.problems if each.lasts)
 
 
 def observe(
     before: KubeletObservation | None, evidence: Evidence, machine: MachineInfo, at: datetime
 ) -> KubeletObservation:
-    """The next observation, from the evidence and the observation before."""
-    # A kubelet that is not known may write files of any format.
+    """Make the next observation."""
+    # An unknown kubelet release may write another format, so do not judge it by known rules.
     files = state_verify.verify(evidence.files, machine, evidence.followed.of_known_kubelet)
     snapshot = promises(evidence.files)
     wanted = {key: _wanted(snapshot, key) for key in sorted(evidence.realities)}
@@ -190,7 +176,7 @@ def observe(
 
 
 class _History(Value):
-    """The result of several observations of the kubelet and its files."""
+    """Times that depend on earlier observations."""
 
     at: datetime
     files_since: datetime
@@ -203,7 +189,7 @@ def _history(before: KubeletObservation | None, evidence: Evidence, at: datetime
     if before is None:
         return _History(at, at, at, (), ())
     old = before.evidence
-    # A file that can be read or understood as little as before is the same file.
+    # A file that remains unreadable is unchanged.
     same_files = (old.files, old.unread) == (evidence.files, evidence.unread)
     same_state = old.running == evidence.running
     started = evidence.running if not same_state and old.running is not None else None
@@ -218,7 +204,6 @@ def _history(before: KubeletObservation | None, evidence: Evidence, at: datetime
 
 
 def _notes(old: Evidence, evidence: Evidence, started: str | None) -> Iterator[Finding]:
-    """Events of the kubelet: a restart, or another release."""
     if started:
         yield KubeletStarted(kubelet=started, root=evidence.root)
     if evidence.followed != old.followed:
@@ -226,7 +211,7 @@ def _notes(old: Evidence, evidence: Evidence, started: str | None) -> Iterator[F
 
 
 def _process_problems(history: _History, evidence: Evidence) -> Iterator[KubeletProblem]:
-    """A kubelet that is away, or that does not stay."""
+    """A kubelet that is down or keeps restarting."""
     since = history.state_since
     if evidence.running == "" and evidence.files:
         away = KubeletNotRunning(root=evidence.root)
@@ -244,27 +229,28 @@ def _file_problems(
     before: KubeletObservation | None,
     at: datetime,
 ) -> Iterator[KubeletProblem]:
-    """What is wrong about the files; it lasts if it is not only the middle of a write."""
+    """Problems of the files; they last unless a write is in progress."""
     earlier = {} if before is None else {_kind(each.finding): each for each in before.problems}
     lasting = () if before is None else {_same(each) for each in before.problems if each.lasts}
     are_settled = at - history.files_since >= SETTLED_WITHIN
     for finding in _of_files(evidence, files):
         old = earlier.get(_kind(finding))
         since = at if old is None else old.since
+        # On a busy node the files never settle, so age is the second criterion.
         has_lasted = are_settled or at - since >= RECONCILED_WITHIN
         problem = KubeletProblem(finding, None, since, has_lasted)
         yield replace(problem, lasts=has_lasted or _same(problem) in lasting)
 
 
 def _kind(finding: Finding) -> tuple[object, ...]:
-    """By what trouble with a file is known again, though CPUs or sizes in it may differ."""
+    """Identifies a file's problem even if CPUs or sizes in it change."""
     return finding.code, finding.where.document
 
 
 def promises(files: Mapping[str, str]) -> Snapshot:
-    """The allocations in the state files, as far as they can be decoded."""
+    """Decode the allocations in the state files, as far as possible."""
     states = reading.read(files)
-    # Records of the first format are keyed by container id, which names no container.
+    # The first format has container ids as keys, which name no container here.
     return Snapshot(
         cpu=CpuLedger() if states.cpu is None else states.cpu.ledger,
         memory=MemoryLedger({}, {}) if states.memory is None else states.memory.ledger,
@@ -284,7 +270,7 @@ def _aged(
     known: Mapping[tuple[object, ...], KubeletProblem],
     at: datetime,
 ) -> KubeletProblem:
-    """A problem of a container, with its age."""
+    """A container's problem with its age."""
     fresh = KubeletProblem(finding, key, at, lasts=False)
     old = known.get(_same(fresh))
     since = at if old is None else old.since
@@ -292,7 +278,7 @@ def _aged(
 
 
 def _same(problem: KubeletProblem) -> tuple[object, ...]:
-    """By what a problem is known again; how many bytes are misplaced may differ."""
+    """Identifies a problem even if the number of misplaced bytes changes."""
     finding = problem.finding
     shown = () if problem.key else sorted((key, repr(v)) for key, v in finding.fields.items())
     return finding.code, problem.key, finding.where, tuple(shown)

@@ -1,1 +1,1 @@
-"""What the agent logs and counts: lines of its log, metrics and their values. Pure."""
+"""The agent's log lines and metrics. Pure."""

@@ -1,26 +1,8 @@
-"""What one admission adds to the kubelet's metrics, derived from its decision and its recording.
+"""Updates the kubelet's metrics after an admission, from its decision and recorded events.
 
-No manager counts anything: every call of ``allocate`` is in the recording, as an allocation or as
-a refusal, and so is its container.
-
-    metric                          one more for
-    memory pinning requests         each allocate of a container of a Guaranteed pod, with a policy
-    memory pinning errors           those of them that were refused
-    CPU pinning requests, errors    likewise, each allocate of a container that asks for whole CPUs
-    admission requests, duration    each admission, whatever the policy
-    admission errors                each rejection, but not under the topology policy none
-    aligned, scope container        single-numa-node: each container that all managers served
-    aligned, scope pod              single-numa-node: each admitted pod
-    aligned, physical_cpu           full-pcpus-only: each container that got whole cores
-    aligned, uncore_cache           each container that got CPUs of one cache alone
-    failures, scope container, pod  single-numa-node: each rejection by the policy
-    failures, physical_cpu          full-pcpus-only: each CPU pinning error
-    rejections                      each rejection of a new pod (``after_rejection``)
-
-The last three, and series that begin with 0, are of releases after v1.32.
-Containers that were aligned before a later container of the same pod was refused stay counted.
-Kubelet: ``scope.go``, ``policy_static.go`` of both managers, ``kubelet.recordAdmissionRejection``,
-v1.32.
+Managers count nothing: the recording has every call of ``allocate``. As in the kubelet, containers
+aligned before a later one of the same pod was refused stay counted. Kubelet: ``scope.go``,
+``policy_static.go`` of both managers, ``kubelet.recordAdmissionRejection``, v1.32.
 """
 
 from __future__ import annotations
@@ -48,7 +30,7 @@ _WHOLE_CORES: Final[Labels] = (("scope", "container"), ("boundary", "physical_cp
 _ONE_CACHE: Final[Labels] = (("scope", "container"), ("boundary", "uncore_cache"))
 _LAST_PROVIDER: Final = {OperatingSystem.LINUX: "memory", OperatingSystem.WINDOWS: "device"}
 
-# The reasons that the kubelet counts under their own name; others are "Other".
+# Reasons with their own label; all others are "Other".
 _COUNTED_REASONS: Final = frozenset(
     {
         "AppArmor",
@@ -77,7 +59,7 @@ _OUT_OF: Final = "OutOf"
 
 
 def at_start(rules: NodeRules) -> Counts:
-    """The counts of a start: series that are there before the first of what they count.
+    """Series that exist before their first event.
 
     Kubelet: ``manager.initializeMetrics``, ``staticPolicy.initializeMetrics``, v1.33.
     """
@@ -99,19 +81,22 @@ def after_admission(
     events: Iterable[Event],
     duration_seconds: float,
 ) -> Counts:
-    """The counts after a decision that took this long."""
+    """The counts after a decision with this duration."""
     counts = counts.observed(names.DECISION_SECONDS, names.DECISION_BOUNDS, duration_seconds)
+    # Stand-ins are not the kubelet's managers, so only numalet's own metric counts.
     if rules.managers_are_stand_ins:
         return counts
+    # The kubelet observes whole milliseconds.
     milliseconds = int(duration_seconds * 1000)
     counts = counts.plus(names.ADMISSIONS).observed(
         names.ADMISSION_DURATION, names.DURATION_BOUNDS_MS, milliseconds
     )
-    # What a release passes over asks the managers for nothing, whatever its containers say.
+    # The managers skip some pods, depending on the release, whatever their containers request.
     pod = counting.for_managers(decision.pod, rules.release_rules)
     for event in events:
         if isinstance(event, Allocated | RefusedAllocation):
             counts = _after_call(counts, rules, pod, event)
+    # The none policy counts admissions but neither errors nor alignment.
     if rules.topology.policy is TopologyPolicy.NONE:
         return counts
     is_single = rules.topology.policy is TopologyPolicy.SINGLE_NUMA_NODE
@@ -131,7 +116,7 @@ def after_rejection(counts: Counts, reason: str) -> Counts:
 
 
 def rejection_label(reason: str) -> str:
-    """The label under which the kubelet counts a reason."""
+    """The kubelet's label for a reason."""
     if reason in _COUNTED_REASONS:
         return reason
     return "OutOfExtendedResources" if reason.startswith(_OUT_OF) else "Other"
@@ -146,11 +131,13 @@ def _after_call(counts: Counts, rules: NodeRules, pod: Pod, call: _Call) -> Coun
         counts = _requested(counts, names.MEMORY_REQUESTS, names.MEMORY_ERRORS, refused)
     if call.provider == "cpu" and _pins_cpus(rules, pod, call):
         counts = _requested(counts, names.CPU_REQUESTS, names.CPU_ERRORS, refused)
+        # Every CPU pinning error is a failed alignment, even if the node was simply full.
         if rules.cpu.full_pcpus_only:
             name = names.ALIGNMENT_FAILURES if refused else names.ALIGNED
             counts = counts.plus(name, _WHOLE_CORES)
         if isinstance(call, Allocated) and _is_in_one_cache(rules, pod, call):
             counts = counts.plus(names.ALIGNED, _ONE_CACHE)
+    # The last provider's success means that all managers served the container.
     is_complete = not refused and call.provider == _LAST_PROVIDER[rules.machine.os]
     if is_complete and _aligns_containers(rules):
         counts = counts.plus(names.ALIGNED, _NODE_OF_CONTAINER)
@@ -197,7 +184,7 @@ def _counts_failures(rules: NodeRules) -> bool:
 
 
 def _is_in_one_cache(rules: NodeRules, pod: Pod, call: Allocated) -> bool:
-    """Whether a container got CPUs now, and all of them have the same uncore cache.
+    """Whether a container now got CPUs of a single uncore cache.
 
     Kubelet: ``CPUTopology.CheckAlignment``, v1.33.
     """
@@ -206,6 +193,7 @@ def _is_in_one_cache(rules: NodeRules, pod: Pod, call: Allocated) -> bool:
         return False
     name = call.container.name
     got = call.after.cpu.cpus_of(pod.uid, name)
+    # A repeated call for CPUs that it already had is not counted.
     if got is None or call.before.cpu.cpus_of(pod.uid, name) is not None:
         return False
     caches = {

@@ -1,8 +1,7 @@
-"""What the kubelet logs about one admission, derived from the decision and its recording.
+"""The kubelet's log lines of one admission, from its decision and recorded events.
 
-Per subject: the hints of every provider, the best hint, the affinity that was stored; per
-container what the Memory Manager did; at the end the verdict. Masks are integers, "any node" is
-null. Kubelet: ``scope.go``, ``policy.go``, ``policy_static.go`` of the Memory Manager, v1.32.
+Masks are integers, "any node" is null. Kubelet: ``scope.go``, ``policy.go``, ``policy_static.go``
+of the Memory Manager, v1.32.
 """
 
 from __future__ import annotations
@@ -36,13 +35,12 @@ from numalet.wording import kubelet
 from numalet.wording.log_line import LogLine
 
 MOST_HINTS: Final = 256
-"""So many hints of a resource are written out, more than the kubelet ever has on 8 NUMA nodes."""
+"""More than a kubelet has on 8 NUMA nodes."""
 
 _MEMORY: Final = "memory"
 
 
 def of_admission(rules: NodeRules, decision: Decision, events: Iterable[Event]) -> list[LogLine]:
-    """The lines of one admission, in order."""
     about = {"pod": str(decision.pod)}
     lines = [
         *_stale(rules, decision),
@@ -56,12 +54,12 @@ def of_admission(rules: NodeRules, decision: Decision, events: Iterable[Event]) 
 
 
 def _message_of_managers(decision: Decision) -> str:
-    """What the Topology Manager answers; what is asked after it, it does not know."""
+    """The Topology Manager's message; later checks are not its own."""
     return "" if decision.managers_admitted else kubelet.message(decision.rejection)
 
 
 class _LogWriter:
-    """Goes through the events once; remembers which container is being served."""
+    """Converts events in order; remembers the container."""
 
     def __init__(self, rules: NodeRules, decision: Decision) -> None:
         self._rules = rules
@@ -117,13 +115,13 @@ class _LogWriter:
         yield LogLine("Best TopologyHint", named)
 
     def _affinities(self, container: str) -> Iterator[LogLine]:
-        """One line for a container; without a name the pod is placed as a whole, all of them."""
+        """Lines for a container, or for all of them if the pod was placed as a whole."""
         names = [container] if container else [each.name for each in self._pod.containers()]
         for name in names:
             yield from self._affinity_of(name)
 
     def _affinity_of(self, container: str) -> Iterator[LogLine]:
-        """The affinity is stored just before the first manager allocates for a container."""
+        """Logged once, before the first manager allocates for a container."""
         if container in self._announced or self._merged_hint is None:
             return
         self._announced.add(container)
@@ -143,6 +141,7 @@ class _LogWriter:
         by_uid = {"podUID": self._pod.uid, **named}
         yield LogLine("Allocate", about)
         if isinstance(event, Allocated):
+            # The kubelet checks its state before it requests the affinity.
             if event.before.memory.blocks_of(self._pod.uid, name) is not None:
                 yield LogLine("Container already present in state, skipping", about)
                 return
@@ -170,8 +169,8 @@ def _listed(hints: NoPreference | Impossible | HintFamily) -> list[dict[str, Any
 
 
 def _of_family(family: HintFamily) -> Iterable[Hint]:
-    """All hints; only those that matter of a family with too many nodes to list them."""
-    # To ask whether it is a ``FamilyByRule`` takes longer than all the rest of the line.
+    """All hints, or the relevant ones of a family that is too large to list."""
+    # An isinstance check of the protocol would dominate the cost of the line.
     rule: HintRule | None = getattr(family, "rule", None)
     if rule is None or rule.can_be_listed:
         return family.hints()
@@ -184,7 +183,7 @@ def _hint(hint: Hint) -> dict[str, Any]:
 
 
 def _stale(rules: NodeRules, decision: Decision) -> Iterator[LogLine]:
-    """The containers whose memory was given back before this pod was decided on."""
+    """Containers whose memory was released before the decision."""
     before, after = decision.before.memory.blocks, decision.after.memory.blocks
     if after is before:
         return

@@ -1,11 +1,4 @@
-"""What one call of a manager adds to the metrics about where a container's share comes from.
-
-    allocations     one more for each container that got exclusive CPUs, for each type of memory
-                    that one got (source node), and for each container of a pod placed as a whole
-                    and each of both resources (source pod)
-    errors          each refusal of CPUs or memory
-    assignments     each container, by whether its share is its own, of the node or of the pod, or
-                    is what the pod's containers share
+"""Counts the sources of allocations: from the node or from the pod's own share.
 
 Kubelet: ``staticPolicy.Allocate`` and ``AllocatePod`` of both managers, v1.36.
 """
@@ -32,7 +25,7 @@ _POD: Final = "pod"
 def after_call(counts: Counts, pod: Pod, call: _Call, *, is_whole: bool) -> Counts:
     """The counts after a call for a container that a static policy serves.
 
-    ``pod`` is as the managers see it; ``is_whole``: it is placed as a whole.
+    ``pod`` as the managers see it; ``is_whole`` if the pod was placed as a whole.
     """
     if isinstance(call, RefusedAllocation):
         source = _POD if is_whole else _NODE
@@ -42,6 +35,7 @@ def after_call(counts: Counts, pod: Pod, call: _Call, *, is_whole: bool) -> Coun
         return counts
     name, provider = call.container.name, call.provider
     if not is_whole:
+        # Memory counts once per type, so ``size`` may exceed 1.
         of_node = _labels(provider, "source", _NODE)
         counts = counts.plus(names.ALLOCATIONS, of_node, size)
         kind = "node_exclusive"
@@ -52,7 +46,7 @@ def after_call(counts: Counts, pod: Pod, call: _Call, *, is_whole: bool) -> Coun
 
 
 def _allocations(pod: Pod, call: Allocated) -> int:
-    """How many resources the container got now; none if it had them already."""
+    """How many resources the container newly got."""
     uid, name = pod.uid, call.container.name
     if call.provider == CPU:
         before, after = call.before.cpu, call.after.cpu
@@ -62,7 +56,7 @@ def _allocations(pod: Pod, call: Allocated) -> int:
 
 
 def _is_exclusive(pod: Pod, name: str, provider: str) -> bool:
-    """Whether the container's share of its pod is its own."""
+    """Whether the container's share of its pod is exclusive."""
     container = pod.by_name[name]
     if provider == CPU:
         return cpu_demand.of_container(pod, container) > 0

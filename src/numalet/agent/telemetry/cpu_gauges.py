@@ -1,14 +1,10 @@
-"""The kubelet's gauges of the CPU Manager, which move with every event.
+"""The kubelet's gauges of the CPU Manager, including their drift.
 
-They are set once, at the start, and from then on each allocation and each release moves them. A
-CPU that an init container leaves to a later container of its pod is allocated twice and released
-once, so after such a pod both are wrong until the kubelet restarts: too many exclusive CPUs, too
-small a shared pool. Those of NUMA nodes are set only where a node has exclusive CPUs, so the last
-of them leaves a value behind. In native mode the gauges are read off the ledger instead; the rule
-is ``reused_cpus_are_counted_twice``.
+The kubelet sets them at start and then changes them by each allocation and release. A CPU that an
+init container leaves to a later container is allocated twice and released once, so the gauges stay
+wrong until a restart. Native mode reads the ledger instead (rule
+``reused_cpus_are_counted_twice``).
 
-A pod that is placed as a whole moves them once by all its CPUs, and again when its last container
-goes. The kubelet counts NUMA nodes before it records the containers of such a pod.
 Kubelet v1.32: ``initializeMetrics``, ``updateMetricsOnAllocate`` and ``updateMetricsOnRelease`` of
 ``staticPolicy``; v1.33: ``updateAllocationPerNUMAMetric``; v1.36: ``AllocatePod``.
 """
@@ -26,11 +22,11 @@ from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 
 Exclusive: TypeAlias = Mapping[str, Mapping[str, CpuSet]]
-"""CPUs of containers, by pod and name."""
+"""CPUs by pod uid and container name."""
 
 
 class CpuGauges(Value):
-    """CPUs in the shared pool that could be given away, and CPUs that are, also by NUMA node."""
+    """Allocatable CPUs in the shared pool, exclusive CPUs, and exclusive CPUs by NUMA node."""
 
     shared_count: int
     exclusive_count: int
@@ -38,9 +34,9 @@ class CpuGauges(Value):
 
 
 def at_start(node: Node) -> CpuGauges | None:
-    """What they are set to when the CPU Manager starts; None where they do not move by events.
+    """The values at the start of the CPU Manager, if they move by events.
 
-    CPUs that two containers of a pod have are counted for both, or once, as the release has it.
+    CPUs of two containers of a pod count once or twice, as in the release.
     """
     if not node.rules.behaviour.reused_cpus_are_counted_twice:
         return None
@@ -55,7 +51,7 @@ def at_start(node: Node) -> CpuGauges | None:
 
 
 def after(gauges: CpuGauges | None, before: Node, node: Node) -> CpuGauges | None:
-    """They after everything that the ledger shows to have happened between two nodes."""
+    """Apply all changes of the ledger between two nodes."""
     old, new = before.snapshot.cpu, node.snapshot.cpu
     if gauges is None or old is new or node.roster.static_cpus is None:
         return gauges
@@ -67,6 +63,7 @@ def after(gauges: CpuGauges | None, before: Node, node: Node) -> CpuGauges | Non
             {
                 **gauges.by_node,
                 **_while_released(node, old, new),
+                # An allocation sets its nodes last, over values from releases.
                 **_by_node(node, _as_allocated(old, new)),
             }
         ),
@@ -74,13 +71,16 @@ def after(gauges: CpuGauges | None, before: Node, node: Node) -> CpuGauges | Non
 
 
 def _as_allocated(old: CpuLedger, new: CpuLedger) -> Exclusive:
-    """The records of containers at the last allocation or release between two ledgers."""
+    """Records at the last allocation.
+
+    For a pod placed as a whole, the kubelet sets the gauge before it records containers.
+    """
     placed = (uid for uid, cpus in new.pods.items() if old.pods.get(uid) != cpus)
     return {**new.exclusive, **{uid: old.exclusive.get(uid, {}) for uid in placed}}
 
 
 def by_ledger(node: Node) -> CpuGauges:
-    """They as the ledger has it, with the NUMA nodes that have no exclusive CPU."""
+    """The values in the ledger, including NUMA nodes with zero."""
     static = node.roster.static_cpus
     none = {} if static is None else dict.fromkeys(static.topology.node_ids, 0)
     own = {**none, **_by_node(node, node.snapshot.cpu.exclusive)}
@@ -88,9 +88,9 @@ def by_ledger(node: Node) -> CpuGauges:
 
 
 def _while_released(node: Node, old: CpuLedger, new: CpuLedger) -> dict[int, int]:
-    """By NUMA node, how many CPUs it had left when they were last set while containers went.
+    """Exclusive CPUs by NUMA node, as set by the last release.
 
-    They go one by one, in no order that is known; here by name.
+    The kubelet releases containers one by one in random order; here they are sorted by name.
     """
     held = {uid: dict(containers) for uid, containers in old.exclusive.items()}
     last: dict[int, int] = {}
@@ -109,20 +109,22 @@ def _by_node(node: Node, held: Exclusive) -> Mapping[int, int]:
         return {}
     given = cpu_mask.of_set(_all_of(held))
     counts = {part.part_id: (part.cpus & given).bit_count() for part in static.topology.nodes}
+    # The kubelet skips nodes without exclusive CPUs, so the gauge keeps the last value.
     return {node_id: count for node_id, count in counts.items() if count}
 
 
 def _moved(old: CpuLedger, new: CpuLedger) -> tuple[int, int]:
-    """How many CPUs were allocated, and how many released."""
+    """Number of CPUs allocated and released."""
     allocated = released = 0
     for uid in {*old.exclusive, *new.exclusive}:
         was, has = old.exclusive.get(uid, {}), new.exclusive.get(uid, {})
+        # Pods placed as a whole are counted below, by all their CPUs.
         if was is has or uid in old.pods or uid in new.pods:
             continue
         allocated += sum(len(cpus) for name, cpus in has.items() if was.get(name) != cpus)
         gone = {name: cpus for name, cpus in was.items() if has.get(name) != cpus}
         kept = {name: cpus for name, cpus in was.items() if name not in gone}
-        # What another container of the pod still has is not released with the first.
+        # A CPU that another container of the pod still has is not released.
         released += len(_union(gone) - _union(kept))
     for uid in {*old.pods, *new.pods}:
         of_pod = new.pods.get(uid)
@@ -138,7 +140,7 @@ def _union(held: Mapping[str, CpuSet]) -> CpuSet:
 
 
 def shared_count(node: Node) -> int:
-    """CPUs in the shared pool without reserved ones, by the ledger."""
+    """Allocatable CPUs in the shared pool, by the ledger."""
     static = node.roster.static_cpus
     if static is None:
         return 0
@@ -146,7 +148,7 @@ def shared_count(node: Node) -> int:
 
 
 def exclusive_count(node: Node) -> int:
-    """Different CPUs that are given to containers, by the ledger."""
+    """Distinct exclusive CPUs, by the ledger."""
     if node.roster.static_cpus is None:
         return 0
     return len(_all_of(node.snapshot.cpu.exclusive))

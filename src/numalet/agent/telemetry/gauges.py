@@ -1,7 +1,7 @@
-"""The gauges of a node: what is read off its state at one moment, by metric.
+"""The gauges of a node, computed from its state.
 
-Two of them move with events in exact mode: see ``cpu_gauges``. Beside a kubelet the CPUs
-have names of their own, because the kubelet shows those with its names itself.
+Two of them change with events in exact mode (``cpu_gauges``). Next to a kubelet, CPU gauges have
+numalet's names, because the kubelet exports its own.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ def gauges(
     unpromised: int = 0,
     moved: CpuGauges | None = None,
 ) -> Gauges:
-    """All gauges; ``pods`` are those by uid that give audited containers their names.
+    """Compute all gauges; ``pods`` by uid name the audited containers.
 
-    ``unpromised`` is how many of them run without their promise, ``moved`` the gauges of the CPU
-    Manager where they move with events.
+    ``unpromised`` is the number of pods that lost an allocation; ``moved`` are CPU gauges that
+    change with events.
     """
     held = cpu_gauges.by_ledger(node)
     promised = held if moved is None else moved
@@ -86,7 +86,6 @@ def gauges(
 
 
 def _kubelet(observation: KubeletObservation | None) -> Gauges:
-    """The series of an observed kubelet."""
     if observation is None:
         return dict.fromkeys(_OF_KUBELETS, ())
     problems = Counter(each.finding.code for each in observation.lasting_problems)

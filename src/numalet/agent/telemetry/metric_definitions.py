@@ -1,10 +1,8 @@
-"""Every metric that the agent shows: name, kind, labels, bounds.
+"""Every metric of the agent: name, kind, labels, bounds.
 
-The names with ``kubelet_`` and ``resource_manager_`` are the kubelet's, to the letter, so that
-dashboards and alerts made for a cluster read an agent too; in exact mode there are those that its
-release has. Those with ``numalet_`` are our own. What they mean is said in
-``wording.metric_help``. Kubelet: ``pkg/kubelet/metrics/metrics.go``, v1.32; of a definition with a
-``rule``, a later one.
+Names with ``kubelet_`` and ``resource_manager_`` are the kubelet's, so that existing dashboards
+work. Help texts are in ``wording.metric_help``. Kubelet: ``pkg/kubelet/metrics/metrics.go``, v1.32,
+or later where there is a ``rule``.
 """
 
 from __future__ import annotations
@@ -17,17 +15,15 @@ from numalet.core.model.value import Value
 
 
 class MetricKind(Enum):
-    """How a metric behaves."""
-
     COUNTER = "counter"
     GAUGE = "gauge"
     HISTOGRAM = "histogram"
 
 
 class Definition(Value):
-    """One metric. With ``labels`` its series appear with their first use, without with 0.
+    """One metric. Series with ``labels`` start at their first use, others at 0.
 
-    ``rule`` is the rule of releases without which a kubelet does not have it, if there is one.
+    ``rule`` names the release rule that adds the metric.
     """
 
     name: str
@@ -163,15 +159,12 @@ OBSERVERS_ALONE: Final = frozenset(
         KUBELET_EXCLUSIVE_CPUS,
     }
 )
-"""What only an agent beside a kubelet shows."""
+"""Only exported next to a kubelet."""
 
 
 def shown(rules: NodeRules, *, is_observing: bool) -> tuple[Definition, ...]:
-    """The metrics of an agent that enforces, or of one that only observes.
-
-    Beside a kubelet those with the kubelet's names are left to the kubelet: the same series from
-    two places would be counted twice by every dashboard.
-    """
+    """The metrics of an agent that enforces, or that only observes."""
+    # The kubelet exports its own series; from two places, dashboards would count them twice.
     if is_observing:
         return tuple(each for each in DEFINITIONS if not each.name.startswith(_KUBELETS))
     return tuple(
@@ -180,7 +173,7 @@ def shown(rules: NodeRules, *, is_observing: bool) -> tuple[Definition, ...]:
 
 
 def exists(definition: Definition, rules: NodeRules) -> bool:
-    """Whether an agent with these rules has the metric: natively all, else as its release."""
+    """Whether the agent exports the metric: all in native mode, else those of its release."""
     if not definition.rule or not rules.behaviour.metrics_of_its_release_alone:
         return True
     return bool(getattr(rules.release_rules, definition.rule))

@@ -1,4 +1,4 @@
-"""What the kubelet logs about a node apart from admissions: its start, its settings in a kernel.
+"""The kubelet's log lines about start, containers and cgroups.
 
 Kubelet: ``topology_manager.go``, ``memory_manager.go``, v1.32.
 """
@@ -17,7 +17,6 @@ from numalet.wording.log_line import LogLine
 
 
 def of_start(rules: NodeRules) -> list[LogLine]:
-    """The lines of a start: which managers, with which policies."""
     lines = [_topology(rules)]
     if rules.memory.policy is not MemoryPolicy.NONE:
         lines.append(LogLine("Starting memorymanager", {"policy": rules.memory.policy.value}))
@@ -46,7 +45,7 @@ def _topology(rules: NodeRules) -> LogLine:
 
 
 def of_guarantee(level: GuaranteeLevel, shortfalls: Iterable[str]) -> list[LogLine]:
-    """How containers will be held here, and a line for each thing that will not be enforced."""
+    """The level of enforcement, and one line for each missing part."""
     return [
         LogLine("Containers are held to their promises", {"guarantee": level.value}),
         *(LogLine(notes.sentence(code), {"code": code}, is_error=True) for code in shortfalls),
@@ -54,7 +53,7 @@ def of_guarantee(level: GuaranteeLevel, shortfalls: Iterable[str]) -> list[LogLi
 
 
 def of_start_of_container(pod: Pod, container: str, memory_nodes: Iterable[int]) -> list[LogLine]:
-    """The line of a container that is about to start; none where its memory is not pinned."""
+    """The line of a starting container with pinned memory."""
     nodes: dict[str, dict[str, str]] = {str(node_id): {} for node_id in memory_nodes}
     if not nodes:
         return []
@@ -65,15 +64,12 @@ def of_start_of_container(pod: Pod, container: str, memory_nodes: Iterable[int])
 def of_cpuset(
     pod: Pod, container: str, cpus: CpuSet | None, memory_nodes: Iterable[int] | None
 ) -> list[LogLine]:
-    """The lines of a write of ``cpuset.cpus`` and ``cpuset.mems``; None is not written.
-
-    The shared CPUs of every container change with each container that gets CPUs of its own, so
-    the lines are of level 2.
-    """
+    """Lines of a write of ``cpuset.cpus`` and ``cpuset.mems``, as far as they are written."""
     about = {"pod": str(pod), "containerName": container}
     lines = []
     if cpus is not None:
         keys = {**about, "cpuset.cpus": cpu_set.text(cpus)}
+        # Level 2: the shared CPUs of every container change with each exclusive allocation.
         lines.append(LogLine("Updated cpuset.cpus", keys, level=2))
     if memory_nodes is not None:
         keys = {**about, "cpuset.mems": cpu_set.text(frozenset(memory_nodes))}
