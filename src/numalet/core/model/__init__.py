@@ -1,6 +1,6 @@
 """The nouns: machine, pod, quantity, sets of NUMA nodes and of CPUs.
 
-The modules of this room know no policy and decide nothing. No input, no output, no clock.
+No policy, no decisions, no I/O, no clock.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """A set of CPUs as a value, and its text: the Linux CPU list, ``0-3,8``.
 
-The list format has two parsers. ``parse`` is the kubelet's own (``cpuset.Parse``, v1.32), as strict
-as Go's number parser and with its error texts, for state files and ``reservedSystemCPUs``. Another
-room reads files of the Linux kernel, with a parser that accepts the damage of archived ``/sys``
-files.
+``parse`` is the kubelet's own parser (``cpuset.Parse``, v1.32), as strict as Go's and with its
+error texts, for state files and ``reservedSystemCPUs``. Files of the Linux kernel have another,
+more tolerant parser.
 """
 
 from __future__ import annotations
@@ -77,7 +76,6 @@ def text(cpus: Iterable[int]) -> str:
 
 
 def runs(cpus: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Yield the longest runs of consecutive CPUs as (first, last), ascending."""
     ordered = sorted(cpus if isinstance(cpus, frozenset) else set(cpus))
     at, end = 0, len(ordered) - 1
     while at <= end:
@@ -91,11 +89,9 @@ def runs(cpus: Iterable[int]) -> Iterator[tuple[int, int]]:
 
 
 def _end_of_run(ordered: Sequence[int], at: int) -> int:
-    """Return the end of the run that begins at ``at`` and is not the last one.
-
-    Gallops instead of stepping: ascending numbers are consecutive exactly where their difference
-    equals the difference of their positions.
-    """
+    """Return the end of the run that begins at ``at`` and is not the last one."""
+    # Gallop instead of stepping: ascending numbers are consecutive exactly where their difference
+    # equals the difference of their positions.
     offset = ordered[at] - at
     inside, beyond, step = at + 1, len(ordered) - 1, 1
     while inside + step < beyond and ordered[inside + step] - (inside + step) == offset:

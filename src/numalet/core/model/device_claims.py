@@ -1,8 +1,7 @@
 """Dynamic resource allocation in documents: claims, device classes, resource slices.
 
-These values only describe documents; nothing is allocated here. Names of attributes and capacities
-are fully qualified: ``model`` of the driver ``gpu.example.com`` is ``gpu.example.com/model``, as
-the scheduler compares them.
+Nothing is allocated here. Names of attributes and capacities are fully qualified: ``model`` of the
+driver ``gpu.example.com`` is ``gpu.example.com/model``, as the scheduler compares them.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class ClaimObject:
 
 
 class DeviceRequest(Value, kw_only=True):
-    """A request for devices of one class; ``count`` None means all devices.
+    """A request for devices of one class; without ``count``, for all devices.
 
     ``selectors`` are CEL expressions that a device must satisfy together. ``capacity`` is the
     minimum of each device. ``name`` is the alternative's name, empty for the only one.
@@ -81,7 +80,6 @@ class ClaimConstraint(Value, kw_only=True):
     path: str = ""
 
     def covers(self, request: str) -> bool:
-        """Return whether it applies to the devices of this request."""
         names = {name.partition("/")[0] for name in self.requests}
         return not names or request in names
 
@@ -158,8 +156,6 @@ class ResourceSlice(ClaimObject):
 
 
 class ClaimDocuments(Value, kw_only=True):
-    """All claims, classes and slices of a set of documents."""
-
     claims: tuple[ResourceClaim, ...] = ()
     classes: tuple[DeviceClass, ...] = ()
     slices: tuple[ResourceSlice, ...] = ()

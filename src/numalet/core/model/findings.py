@@ -1,9 +1,8 @@
 """Findings about a user's input: the problem, its location, and its words.
 
-Each code has a finding class with the offending values as fields and the words as class attributes:
-see ``core.findings`` and the ``findings`` of the other wings. A parser continues after the first
-finding if possible, and then raises ``BadInput`` once, with all of them. ``BadInput`` never means a
-bug, and a refusal by the node is never a finding (see ``core.hints.provider.Refused``).
+A parser continues after the first finding if possible, and then raises ``BadInput`` once, with all
+of them. ``BadInput`` never means a bug, and a node's rejection is never a finding (see
+``core.hints.provider.Refused``).
 """
 
 from __future__ import annotations
@@ -58,10 +57,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """A problem or a note: one class for each code, with its words.
 
     ``code`` is ``area/name``, stable across releases. It follows from the name of the class:
-    ``ConfigPort`` is ``config/port``, unless the class sets another one. The fields of a
-    class are the values in its words, including the offending one. ``sentence``, ``fix`` (how to
-    fix it) and ``kubelet_text`` are ``str.format`` templates over them. ``why`` is the rule, the
-    same for every finding of a code. ``kubelet_text`` is the kubelet's exact text.
+    ``ConfigPort`` is ``config/port``, unless the class sets another one. The fields of a class are
+    the values in its words, including the offending one. ``sentence``, ``fix`` and ``kubelet_text``
+    are ``str.format`` templates over them. ``why`` is the rule, the same for every finding of a
+    code. ``kubelet_text`` is the kubelet's exact text.
 
     ``str()`` gives the sentence without the location.
     """
@@ -84,7 +83,6 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The values of this finding by name, without location and severity."""
         return {
             name: getattr(self, name)
             for name in self.__struct_fields__
@@ -101,11 +99,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         return f"{place}: {self}" if place else str(self)
 
     def at(self, where: Location) -> Self:
-        """Return a copy with this location."""
         return msgspec.structs.replace(self, where=where)
 
     def of_severity(self, severity: Severity) -> Self:
-        """Return a copy with this severity."""
         return msgspec.structs.replace(self, severity=severity)
 
     @property
@@ -167,7 +163,7 @@ class Findings:
             self.error_count += each.severity is Severity.ERROR
 
     def collect(self, part: Callable[[], T]) -> T | None:
-        """Return ``part()``; if it raises ``BadInput``, add its findings and return None."""
+        """Return ``part()``, or collect the findings of its ``BadInput``."""
         try:
             return part()
         except BadInput as bad:
@@ -176,7 +172,6 @@ class Findings:
 
     @property
     def all(self) -> tuple[Finding, ...]:
-        """All findings so far, in order."""
         return tuple(self._findings)
 
     @property

@@ -57,7 +57,7 @@ def parse_ns(text: str) -> int:
 
 
 def seconds_of(text: str) -> float | None:
-    """Return the seconds of a duration text; None if it is invalid or negative."""
+    """Return the seconds of a duration text, unless it is invalid or negative."""
     try:
         length_ns = parse_ns(text)
     except DurationError:
@@ -81,7 +81,6 @@ def _part(text: str, rest: str) -> tuple[int, str]:
 
 
 def text(duration_ns: int) -> str:
-    """Return Go's text of the duration."""
     sign, size = "-" if duration_ns < 0 else "", abs(duration_ns)
     if size == 0:
         return "0s"
@@ -97,7 +96,6 @@ def text(duration_ns: int) -> str:
 
 
 def _decimal(size_ns: int, unit_ns: int) -> str:
-    """Return the size in a unit that is a power of ten, without trailing zeros."""
     whole, rest = divmod(size_ns, unit_ns)
     digits = str(rest).zfill(len(str(unit_ns)) - 1).rstrip("0") if rest else ""
     return f"{whole}.{digits}" if digits else str(whole)

@@ -1,8 +1,4 @@
-"""Go's text format of small values, as the kubelet prints and parses them.
-
-``GoText`` is a text that a sentence can show with Go's quotes (``{value:q}``). ``parse_bool`` and
-``atoi`` accept the texts of ``strconv`` and fail with its error texts.
-"""
+"""Go's text format of small values, as the kubelet prints and parses them."""
 
 from __future__ import annotations
 

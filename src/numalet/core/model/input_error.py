@@ -1,11 +1,11 @@
-"""Errors in what the user gives: one class for each kind of error, the sentence at the call.
+"""Errors in user input: one class for each kind of error, the sentence at the call.
 
-Kubernetes' ``field.Error`` is the model. A reader who makes an error chooses its kind and writes
-the sentence: which input is wrong, and how to correct it (docs/decisions/0026).
+The model is Kubernetes' ``field.Error`` (docs/decisions/0026). The sentence says which input is
+wrong, and how to correct it.
 
     raise input_error.Invalid(f"invalid memory {text!r}", expected="a size such as 1Gi").bad_input()
 
-``expected`` stands at the end of the sentence and quotes nothing of the input.
+``expected`` ends the sentence and quotes nothing of the input.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numalet.core.model.findings import BadInput, Finding, Severity
 
 
 class InputFinding(Finding, kw_only=False):
-    """One error; ``why`` is what all errors of its kind have in common."""
+    """One error; ``why`` is common to all errors of its kind."""
 
     code = ""
     sentence = "{message}"
@@ -25,7 +25,7 @@ class InputFinding(Finding, kw_only=False):
         return f"{self.message}; expected {self.expected}" if self.expected else self.message
 
     def bad_input(self) -> BadInput:
-        """The exception for this finding alone."""
+        """Return the exception for this finding alone."""
         return BadInput([self])
 
 

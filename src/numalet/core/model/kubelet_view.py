@@ -1,9 +1,8 @@
 """The kubelet's view of a machine, derived from the kernel's data.
 
-This is the report of cAdvisor v0.52.1, which is part of the kubelet v1.32: nodes in the order of
-their directory names, the CPUs of a node from its ``cpuM`` links only, a core as (package id, core
-id) inside one node, the number of sockets from ``/proc/cpuinfo``. A running kernel always has the
-links; if an archive lacks them, the CPU lists replace them.
+This is the report of cAdvisor v0.52.1, part of the kubelet v1.32: nodes in the order of their
+directory names, the CPUs of a node from its ``cpuM`` links only, a core as (package id, core id)
+inside one node, the number of sockets from ``/proc/cpuinfo``.
 """
 
 from __future__ import annotations
@@ -222,7 +221,6 @@ def _given_node(node: NumaNodeInfo) -> NumaNode:
 
 
 def _given_caches(core: CoreInfo, sharing: dict[int, CpuSet]) -> tuple[Cache, ...]:
-    """Return the core's shared cache, if the view has one."""
     if core.uncore_cache_id is None:
         return ()
     cpus = sharing[core.uncore_cache_id]
@@ -230,7 +228,6 @@ def _given_caches(core: CoreInfo, sharing: dict[int, CpuSet]) -> tuple[Cache, ..
 
 
 def _members(info: MachineInfo, what: str) -> dict[int, CpuSet]:
-    """Return the CPUs of the view by an id of their cores."""
     members: dict[int, set[int]] = {}
     for node in info.nodes:
         for core in node.cores:

@@ -1,7 +1,7 @@
 """Limits of accepted input that several parsers share: sizes, counts, depths and digits.
 
-These are not rules of Kubernetes, unless stated. Each limit bounds the time and memory for one
-input; the finding about a larger input gives the location and the limit.
+They are numalet's own, unless stated. Each bounds the time and memory for one input; the finding
+about a larger input gives the location and the limit.
 """
 
 from __future__ import annotations

@@ -17,7 +17,6 @@ class Holdings(Value):
 
     @property
     def is_nothing(self) -> bool:
-        """Whether the container has no allocation."""
         return not (self.cpus or self.memory or self.devices)
 
 

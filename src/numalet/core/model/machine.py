@@ -1,9 +1,8 @@
 """The machine by its kernel's data: NUMA nodes, CPUs, caches and memory.
 
-A *node* is a NUMA node; it may have no CPU or no memory, and any number as id. A
-*CPU* is a logical CPU, with the kernel's number; *package* and *socket* are synonyms.
-``None`` means that the source has no value. ``kubelet_view`` derives the kubelet's view of the same
-machine; ``machine_queries`` counts sockets, cores and nodes.
+A *node* is a NUMA node; it may have no CPU or no memory, and any number as id. A *CPU* is a logical
+CPU, with the kernel's number; *package* and *socket* are synonyms. None means that the source has
+no value.
 """
 
 from __future__ import annotations
@@ -60,8 +59,6 @@ class Cpu(Value):
 
 
 class HugePagePool(Value):
-    """Pre-allocated pages of one size: their number, and the number of free ones."""
-
     page_size_kib: int
     count: int | None
     free: int | None = None

@@ -22,7 +22,6 @@ def with_huge_pages(machine: Machine, counts: Mapping[int, int]) -> Machine:
 
 
 def page_sizes_kib(machine: Machine) -> frozenset[int]:
-    """Return the page sizes with a pool, even an empty one."""
     nodes = (pool for node in machine.nodes for pool in node.hugepages)
     return frozenset(pool.page_size_kib for pool in (*machine.hugepages, *nodes))
 
@@ -34,7 +33,6 @@ def _node_with(node: NumaNode, counts: Mapping[int, int]) -> NumaNode:
 
 
 def _pools(pools: tuple[HugePagePool, ...], counts: Mapping[int, int]) -> tuple[HugePagePool, ...]:
-    """Return the pools with these counts, in the order of the kernel's folders."""
     by_size = {pool.page_size_kib: pool for pool in pools}
     by_size |= {size: HugePagePool(size, count, count) for size, count in counts.items()}
     return tuple(by_size[size] for size in sorted(by_size, key=str))

@@ -13,8 +13,6 @@ from numalet.core.model.value import ShownValue, Value
 
 
 class OperatingSystem(Enum):
-    """The operating system of the kubelet's build."""
-
     LINUX = "linux"
     WINDOWS = "windows"
 
@@ -48,8 +46,8 @@ class NodeCache(Value):
 class NumaNodeInfo(Value):
     """One NUMA node: total memory in bytes (with huge pages), pages, cores, distances.
 
-    ``distances`` has one number per node in kernel order, or is None if the kernel has no
-    distances; the kubelet indexes it by node id. ``caches`` serve the whole node.
+    ``distances`` has one number per node in kernel order, or None if the kernel has no distances;
+    the kubelet indexes it by node id. ``caches`` serve the whole node.
     """
 
     node_id: int

@@ -1,7 +1,7 @@
 """Counts about a machine: sockets, cores, caches, unusual nodes.
 
-Queries about CPUs consider only online ones. They count sockets and cores by sibling sets and not
-by ids, because ids repeat (a core id in every package) and may all be the same (-1).
+Only online CPUs count. Sockets and cores are counted by sibling sets and not by ids, because ids
+repeat (a core id in every package) and may all be the same (-1).
 """
 
 from __future__ import annotations
@@ -78,7 +78,6 @@ def threads_per_core(machine: Machine) -> tuple[int, ...]:
 
 
 def package_ids(machine: Machine) -> tuple[int, ...]:
-    """Return the distinct package ids, ascending."""
     packages = {cpu.package_id for cpu in placed_cpus(machine)}
     return tuple(sorted(package for package in packages if package is not None))
 
@@ -99,10 +98,8 @@ def memoryless_nodes(machine: Machine) -> tuple[int, ...]:
 
 
 def page_sizes_kib(machine: Machine) -> tuple[int, ...]:
-    """Return the sizes of the nodes' huge page pools, ascending."""
     return tuple(sorted({pool.page_size_kib for node in machine.nodes for pool in node.hugepages}))
 
 
 def _distinct(sets: Iterable[CpuSet]) -> tuple[CpuSet, ...]:
-    """Return the distinct sets, sorted by their sorted members."""
     return tuple(sorted(set(sets), key=sorted))

@@ -64,8 +64,6 @@ _ELSEWHERE: Final = 20
 
 
 class MachineShape(Value):
-    """The numbers of a shape: nodes in total, cores per node, threads per core."""
-
     sockets: int
     nodes: int
     cores_per_node: int
@@ -77,12 +75,11 @@ class MachineShape(Value):
 
 
 def resembles_shape(text: str) -> bool:
-    """Return whether the text is meant as a shape, valid or not."""
+    """Return whether the text looks like a shape, valid or not."""
     return _SHAPE_PATTERN.fullmatch(text) is not None
 
 
 def parse_shape(text: str, where: Location = NOWHERE) -> MachineShape:
-    """Parse a shape name; raises ``BadInput``."""
     match = _SHAPE.fullmatch(text)
     if match is None:
         raise BadInput([MachineShapeFinding(value=text, where=where)])

@@ -47,8 +47,8 @@ class Term(Value):
 class NodeConstraints(Value, kw_only=True):
     """``nodeSelector``, required node affinity, ports of the host, ``os.name``.
 
-    One term of ``affinity`` has to match; None without a required affinity. ``strict_groups``: the
-    pod's processes must not join groups that the image defines.
+    One term of ``affinity`` has to match; None: no required affinity. ``strict_groups``: the pod's
+    processes must not join groups that the image defines.
     """
 
     selector: Mapping[str, str] = MappingProxyType({})

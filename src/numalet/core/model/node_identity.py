@@ -15,8 +15,8 @@ from numalet.core.model.value import Value, replace
 class NodeIdentity(Value, kw_only=True):
     """``name`` is empty if unknown.
 
-    ``has_all_labels``: there are no other labels, except those in ``unknown_labels``.
-    ``has_strict_groups``: the runtime ignores groups that images define; None if unknown
+    ``has_all_labels``: every label is listed here or in ``unknown_labels``. ``has_strict_groups``:
+    the runtime ignores groups that images define; None if unknown
     (``status.features.supplementalGroupsPolicy`` of a Node).
     """
 
@@ -27,7 +27,6 @@ class NodeIdentity(Value, kw_only=True):
     has_strict_groups: bool | None = None
 
     def knows_label(self, key: str) -> bool:
-        """Return whether the value or the absence of this label is known."""
         is_absent = self.has_all_labels and key not in self.unknown_labels
         return is_absent or key in self.labels
 

@@ -1,8 +1,8 @@
 """A set of NUMA nodes as a value: the integer whose bit ``i`` stands for node id ``i``.
 
-A plain integer is hashable, has the kubelet's order of masks (comparison as unsigned integers), and
-has ``&``, ``|`` and ``bit_count()`` in C. The empty set is 0. Node ids may be any non-negative
-number; the kubelet's own masks hold ids 0 to 63.
+A plain integer is hashable and has the kubelet's order of masks (comparison as unsigned integers).
+The empty set is 0. Node ids may be any non-negative number; the kubelet's own masks hold ids 0 to
+63.
 """
 
 from __future__ import annotations
@@ -31,13 +31,11 @@ def of(node_ids: Iterable[int]) -> NumaMask:
 
 @lru_cache(maxsize=1024)
 def ids(mask: NumaMask) -> tuple[int, ...]:
-    """Return the node ids of the set, ascending."""
     # The binary digits in reverse, without the "0b" prefix; a loop over bits is slower.
     return tuple([at for at, digit in enumerate(bin(mask)[:1:-1]) if digit == "1"])
 
 
 def contains(mask: NumaMask, other: NumaMask) -> bool:
-    """Return whether every node of ``other`` is in ``mask``."""
     return other & ~mask == 0
 
 

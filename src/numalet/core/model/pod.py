@@ -74,8 +74,6 @@ class ContainerClaim(NamedTuple):
 
 
 class Container(Value, dict=True):
-    """One container: name, kind, requests and limits by resource name, claims that it uses."""
-
     name: str
     kind: ContainerKind = ContainerKind.APP
     requests: Resources = NO_RESOURCES
@@ -116,8 +114,8 @@ class Pod(Value, dict=True):
     ``qos_class`` is computed from the containers or read from ``status.qosClass``. ``priority`` is
     the number in the manifest, if any; a *static* pod is a file of the node. ``constraints`` None
     means unknown, not unconstrained. ``claims`` are dynamic resource allocation, which the managers
-    ignore. ``pod_level`` and ``allocated`` are None for a pod without them;
-    ``core.admission.counting`` decides by release and feature gates whether they apply.
+    ignore. A pod may lack ``pod_level`` and ``allocated``; ``core.admission.counting`` decides by
+    release and feature gates whether they apply.
     """
 
     uid: str

@@ -1,11 +1,7 @@
 """The effective requests and limits of a whole pod.
 
-Init containers run one after the other before the app containers, so only the largest of them
-counts; sidecars (restartable init containers) keep running, so they add to everything that starts
-after them. Pod-level resources replace these sums where they apply.
-
-The Memory Manager and the CPU Manager have their own, narrower rules. These numbers are for the
-general predicates, cgroups, and devices in pod scope.
+For the general predicates, cgroups, and devices in pod scope; the Memory Manager and the CPU
+Manager have their own, narrower rules. Pod-level resources replace the sums if they apply.
 """
 
 from __future__ import annotations
@@ -90,7 +86,11 @@ def peak_demand(
     app_containers: Iterable[Container],
     asked: Callable[[Container], Resources],
 ) -> dict[str, Quantity]:
-    """Return, by resource, the larger of the running sum and the peak during initialization."""
+    """Return, by resource, the larger of the running sum and the peak during initialization.
+
+    Init containers run one after the other before the app containers, so only the largest of them
+    counts; sidecars keep running, so they add to everything that starts after them.
+    """
     running: dict[str, Quantity] = {}
     for container in app_containers:
         _add(running, asked(container))

@@ -1,8 +1,7 @@
 """The relation of a pod to one node's kubelet, by the pod's object.
 
 Kubelet v1.32: a pod in a terminal phase is inactive (``filterOutInactivePods``), so its records in
-the state files are stale; the next admission removes them (``removeStaleState``). A pod without a
-node was never sent to a kubelet.
+the state files are stale; the next admission removes them (``removeStaleState``).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class PodStanding(Enum):
 
 
 def standing(phase: object, node_name: object, here: str | None = None) -> PodStanding:
-    """Return the pod's standing; ``here`` is the node in question, None for any node."""
+    """Return the pod's relation to the node ``here``, or to any node."""
     if phase in TERMINAL_PHASES:
         return PodStanding.FINISHED
     if node_name:

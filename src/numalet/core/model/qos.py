@@ -1,9 +1,7 @@
 """The quality of service class of a pod, computed from its containers.
 
-Only Guaranteed pods get exclusive resources. The rule compares sums over the pod, with exact
-numbers, of cpu and memory only: huge pages, devices and the pod's overhead are ignored. If the API
-server wrote ``status.qosClass``, the parser uses it instead. Pod-level resources that apply decide
-alone.
+Only Guaranteed pods get exclusive resources. The rule compares exact sums over the pod, of cpu and
+memory only. Pod-level resources that apply decide alone.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A quantity is ``mantissa * 10**exponent``. Its *format* (decimal, binary, exponent) decides how it
 prints. Go keeps most quantities in an int64 with a scale and falls back to a big decimal for the
-rest. ``as_int64`` shows which one it is, so ``_is_big`` records it. A text in canonical form is
-*kept* and printed unchanged. No floating point number occurs anywhere.
+rest, which ``as_int64`` reveals, so ``_is_big`` records it. A text in canonical form is *kept* and
+printed unchanged.
 
 Kubelet v1.32: ``k8s.io/apimachinery/pkg/api/resource``. A deliberate difference: numalet rejects a
 number above the largest int64 (Go parses ``1e400`` and then returns 0 as its value).
@@ -35,8 +35,6 @@ _FAR_BEYOND: Final = 10_000
 
 
 class QuantityFormat(Enum):
-    """The text format of a quantity."""
-
     DECIMAL_SI = "DecimalSI"
     BINARY_SI = "BinarySI"
     DECIMAL_EXPONENT = "DecimalExponent"
@@ -99,7 +97,6 @@ class Quantity(Value, eq=False):
 
     @property
     def sign(self) -> int:
-        """-1, 0 or 1."""
         return (self._mantissa > 0) - (self._mantissa < 0)
 
     @property
@@ -107,7 +104,7 @@ class Quantity(Value, eq=False):
         return self._mantissa == 0
 
     def as_int64(self) -> int | None:
-        """Return the number, if Go holds it as an int64 without decimals, else None.
+        """Return the number, if Go holds it as an int64 without decimals.
 
         ``1.0Gi``, ``1.5Gi`` and ``2000m`` give None although they are whole numbers; ``100.5M`` and
         ``1e9`` do not. Go: ``Quantity.AsInt64``.
@@ -309,7 +306,7 @@ def _interpret(text: str, suffix: str) -> tuple[QuantityFormat, int]:
 
 
 def _small_binary(text: str, whole: str, decimals: str, power: int) -> Quantity | None:
-    """Return the quantity if Go parses it into an int64; None for Go's slow path."""
+    """Return the quantity if Go parses it into an int64, not by its slow path."""
     whole = whole or "0"
     if decimals or len(whole) + power * 3 // 10 > 14:
         return None
@@ -322,7 +319,7 @@ def _small_binary(text: str, whole: str, decimals: str, power: int) -> Quantity 
 def _small_decimal(
     text: str, whole: str, decimals: str, power: int, way: QuantityFormat
 ) -> Quantity | None:
-    """Return the quantity if Go parses it into an int64 with a scale; None for Go's slow path."""
+    """Return the quantity if Go parses it into an int64 with a scale, not by its slow path."""
     digits = (whole or "0") + decimals
     scale = power - len(decimals)
     if len(digits) > _MOST_INT64_DIGITS or scale < _NANO:
@@ -345,11 +342,13 @@ def _big(text: str, mantissa: int, decimals: int, power: int, way: QuantityForma
     if mantissa == 0:
         return Quantity(0, 0, way, _is_big=True)
     if exponent < _NANO:
+        # Go rounds up to nano.
         mantissa = _divided_up(mantissa, 10 ** (_NANO - exponent))
         exponent = _NANO
     if way is not QuantityFormat.BINARY_SI:
         _refuse_too_large(text, mantissa, exponent)
         return Quantity(mantissa, exponent, way, _is_big=True)
+    # Go limits binary quantities to the largest int64, and prints values below 1 as decimals.
     if mantissa > MAX_INT64 * 10**-exponent:
         return Quantity(MAX_INT64, 0, way, _is_big=True)
     if mantissa < 10**-exponent:

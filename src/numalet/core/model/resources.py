@@ -1,7 +1,7 @@
 """Names of the resources that NUMA managers handle.
 
 *Memory types* are those of the Memory Manager: ordinary memory, and huge pages of one size,
-named ``hugepages-<size>`` with a canonical quantity as size (``hugepages-2Mi``).
+``hugepages-<size>`` with a canonical quantity as size (``hugepages-2Mi``).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def hugepages_name(page_size_kib: int) -> str:
 
 
 def page_bytes(name: str) -> int | None:
-    """Return the page size of a huge page resource; None if no kubelet uses this name."""
+    """Return the page size of a huge page resource, if a kubelet uses this name."""
     if not is_hugepages(name):
         return None
     try:

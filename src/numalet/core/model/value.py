@@ -1,12 +1,9 @@
 """Value: the base of every immutable record; ``replace``, and ``without_keys`` for mappings.
 
-A value is an immutable ``msgspec.Struct``. Its annotations are its fields. Construction,
-comparison, hash and repr work like a frozen dataclass's, at a tenth of its cost to construct and
-replace, and a thirtieth to define: a command defines hundreds of values at its start
+A value is an immutable ``msgspec.Struct``; its annotations are its fields. It works like a frozen
+dataclass, at a tenth of the cost to construct and replace, and a thirtieth to define
 (docs/decisions/0024). ``class X(Value, dict=True)`` may have ``cached_property``.
-
-The standard library's functions for dataclasses also accept values: ``dataclasses.replace``,
-``fields``, ``asdict``, ``is_dataclass``.
+``dataclasses.replace``, ``fields``, ``asdict`` and ``is_dataclass`` also accept values.
 """
 
 from __future__ import annotations
@@ -19,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, dataclass_transfor
 from msgspec import NODEFAULT, Meta, Struct, field, structs
 
 if TYPE_CHECKING:
-    # Type checkers compare the names and types of what is replaced with the fields of this one.
+    # Type checkers compare the names and types of the replaced fields with those of this one.
     from dataclasses import replace
 else:
     from msgspec.structs import replace
@@ -74,8 +71,8 @@ def _field(of: structs.FieldInfo) -> Any:
 def kept(value: Value, name: str, make: Callable[[*Ts], T], *of: *Ts) -> T:
     """Return ``make(*of)``, computed once and cached in the value, which has ``dict=True``.
 
-    The result is not None. Use it for values that a higher room computes; ``cached_property`` is
-    for those that the class itself computes.
+    The result must not be None. For values that a higher layer computes; ``cached_property`` is for
+    those that the class itself computes.
     """
     place = value.__dict__
     made: T | None = place.get(name)

@@ -1,9 +1,9 @@
 """The largest request that a node admits, found by trial admissions.
 
 *Alone* means a pod of one container that requests one resource, and a byte of memory. Requests are
-in *units*: bytes of memory, pages, whole CPUs, whole cores where the policy requires those,
-devices. The search bisects an interval with one admitted and one rejected end. Its result is
-admitted, and one unit more is not.
+in *units*: bytes of memory, pages, whole CPUs, whole cores if the policy requires those, devices.
+The search bisects an interval with one admitted and one rejected end: its result is admitted, and
+one unit more is not.
 """
 
 from __future__ import annotations
@@ -38,14 +38,13 @@ def unit_of(rules: NodeRules, resource: str) -> int:
 
 
 def quantity(resource: str, number: int) -> Quantity:
-    """Return the number as a quantity with the usual suffixes."""
     if resources.is_memory_type(resource):
         return Quantity.from_bytes(number)
     return Quantity.from_int(number)
 
 
 def asking(pod: Pod, container: str, resource: str, amount: Quantity | None) -> Pod:
-    """Return the pod with another request of one container; None removes the request."""
+    """Change or remove the request of one container."""
 
     def changed(each: Container) -> Container:
         if each.name != container:
@@ -92,7 +91,7 @@ class LargestRequestSearch(Mutable):
     _alone: dict[tuple[str, ContainerKind], Quantity] = field(default_factory=dict)
 
     def alone(self, pod: Pod, container: Container, resource: str) -> Quantity | None:
-        """Return the largest amount admitted alone; None if the request itself is.
+        """Return the largest amount admitted alone, unless the request itself is.
 
         The result exceeds the request only if the request is not a whole number of units.
         """
@@ -114,7 +113,7 @@ class LargestRequestSearch(Mutable):
         return self._alone[key]
 
     def together(self, pod: Pod, container: Container, resource: str) -> Quantity | None:
-        """Return the largest amount that lets the node admit the whole pod, or None."""
+        """Return the largest amount with which the node admits the whole pod, if any."""
         return self._largest(
             resource,
             container.requests[resource],

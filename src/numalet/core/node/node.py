@@ -52,7 +52,6 @@ class Node(ShownValue):
 
     @property
     def rules(self) -> NodeRules:
-        """The configuration, resolved for the machine."""
         return self.roster.rules
 
     def admit(self, pod: Pod, recorder: Recorder = SILENT) -> tuple[Node, Decision]:
@@ -92,9 +91,9 @@ class Node(ShownValue):
         return self.at(replace(self.snapshot, assumed=self.snapshot.assumed | set(keys)))
 
     def keep_active(self, pod: Pod) -> Node:
-        """Make this pod active with its current allocations, if any.
+        """Make this pod active with its current allocations, if any, without a decision.
 
-        There is no decision: use it for a running pod that could not be admitted again.
+        For a running pod that could not be admitted again.
         """
         return self.at(self.snapshot.with_pod(pod))
 
@@ -103,7 +102,6 @@ class Node(ShownValue):
         return self.at(lifecycle.release_stale(self.roster, self.snapshot))
 
     def leftovers(self) -> tuple[ContainerKey, ...]:
-        """Return inactive containers that still hold resources."""
         return lifecycle.leftovers(self.roster, self.snapshot)
 
     def state_files(self) -> dict[str, str]:
@@ -160,12 +158,10 @@ class Node(ShownValue):
         return self.asking(NO_SAY)
 
     def asking(self, plugins: PreferredDevices) -> Node:
-        """Return a node that calls these plugins when it decides."""
         staff = roster.asking(self.roster, plugins)
         return self if staff is self.roster else replace(self, roster=staff)
 
     def at(self, snapshot: Snapshot) -> Node:
-        """Return the same rules with another snapshot."""
         return replace(self, snapshot=snapshot)
 
 

@@ -3,10 +3,6 @@
 The kubelet admits every pod of its sources, running or not, even before all sources are ready.
 Until then, records of pods that it has not seen yet keep their resources. Kubelet:
 ``HandlePodAdditions``, v1.32, which sorts the pods of a source by creation time.
-
-A kubelet starts without any device plugin. Plugins register again when they notice the start, and
-the kubelet does not wait for them. A running container keeps its devices. For any other one, such
-as an ended init container, the kubelet calls the plugin.
 """
 
 from __future__ import annotations
@@ -66,7 +62,6 @@ class KubeletRestart(Value):
 
     @property
     def rejected(self) -> tuple[Readmission, ...]:
-        """The pods that the restarted kubelet rejects."""
         return tuple(each for each in self.pods if not each.decision.admitted)
 
 
@@ -101,6 +96,8 @@ def restart(
             identity=identity,
         )
 
+    # The kubelet does not wait for device plugins, which register again when they notice the
+    # start. Decide in both orders.
     early = started(devices)
     if isinstance(early, StartRefused):
         return early

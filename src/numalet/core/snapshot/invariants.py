@@ -1,8 +1,7 @@
-"""Invariants of a snapshot, except where the kubelet's own bugs break them.
+"""Invariants of a snapshot, unless the kubelet's own bugs break them.
 
-A violation is a value with the rule and the place. The kubelet itself sometimes breaks two of them:
-groups, when it uses a single node of a group alone, and sums, when it admits a uid again while its
-init containers' memory is reusable.
+The kubelet breaks two of them: groups, when it uses a single node of a group alone, and sums, when
+it admits a uid again while its init containers' memory is reusable.
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ class Violation(Value):
 
 
 def violations(snapshot: Snapshot) -> tuple[Violation, ...]:
-    """Return every broken rule, in the order of the rules."""
     ledger = snapshot.memory
     return (*_tables(ledger), *_assignments(ledger), *_groups(ledger), *_sums(ledger))
 

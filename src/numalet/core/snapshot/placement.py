@@ -1,7 +1,4 @@
-"""One container's allocation of CPUs, memory and devices, collected from all ledgers.
-
-The ledgers suit the managers' work; this form suits queries about a container.
-"""
+"""One container's allocation of CPUs, memory and devices, collected from all ledgers."""
 
 from __future__ import annotations
 
@@ -51,7 +48,6 @@ def of_container(snapshot: Snapshot, pod_uid: str, container: str) -> Placement:
 
 
 def of_pod(snapshot: Snapshot, pod: Pod) -> dict[str, Placement]:
-    """Return each container's placement, in order of allocation."""
     return {
         container.name: of_container(snapshot, pod.uid, container.name)
         for container in pod.containers()

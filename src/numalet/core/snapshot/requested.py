@@ -1,7 +1,7 @@
 """The sum of all active pods' requests on a node, kept up to date.
 
-The kubelet adds up all pods at every admission. Here a pod is added when it becomes active and
-subtracted when it becomes inactive, so a query takes the same time with any number of pods.
+The kubelet adds up all pods at every admission. Here a query takes the same time with any number of
+pods.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ class Requested(Value):
         return Requested(self.pods + 1, amounts, ports, unknown)
 
     def minus(self, pod: Pod) -> Requested:
-        """Subtract a pod that is part of the sums."""
         amounts = dict(self.amounts)
         for name, amount in pod_demand.amounts(pod).items():
             amounts[name] -= amount

@@ -1,12 +1,9 @@
 """The CPU and memory sets that the kubelet passes to the container runtime.
 
-On Linux there are two: CPUs (``cpuset.cpus``) and NUMA nodes for memory (``cpuset.mems``).
-
-Windows has no memory sets: it allocates memory near the CPU. There the kubelet merges the CPU
-Manager's CPUs with the *memory CPUs*, all CPUs of the NUMA nodes of the container's memory, into
-one set of CPUs. On Windows the kubelet accounts for memory but does not enforce it.
-
-Kubelet: ``PreCreateContainer`` for Linux and for Windows, ``computeFinalCpuSet``, v1.32.
+On Linux there are two: CPUs (``cpuset.cpus``) and NUMA nodes for memory (``cpuset.mems``). Windows
+has no memory sets. There the kubelet merges the CPU Manager's CPUs with the *memory CPUs*, all CPUs
+of the NUMA nodes of the container's memory. Kubelet: ``PreCreateContainer`` for Linux and for
+Windows, ``computeFinalCpuSet``, v1.32.
 """
 
 from __future__ import annotations
@@ -20,7 +17,7 @@ from numalet.core.snapshot.snapshot import Snapshot
 def cpus(snapshot: Snapshot, pod_uid: str, container: str) -> CpuSet:
     """Return the container's exclusive CPUs, else the shared pool; empty means unset.
 
-    The shared pool is empty under the policy none. Kubelet: ``GetCPUSetOrDefault``, v1.32.
+    Under policy none the shared pool is empty. Kubelet: ``GetCPUSetOrDefault``, v1.32.
     """
     held = snapshot.cpu.cpus_of(pod_uid, container)
     return snapshot.cpu.default if held is None else held
@@ -37,7 +34,7 @@ def memory_nodes(snapshot: Snapshot, pod_uid: str, container: str) -> tuple[int,
 def windows_cpu_affinity(
     snapshot: Snapshot, machine: MachineInfo, pod_uid: str, container: str
 ) -> CpuSet | None:
-    """Return the CPUs that Windows binds a container to; None if it is unbound."""
+    """Return the CPUs that Windows binds a container to, if it is bound."""
     return merged(
         cpus(snapshot, pod_uid, container),
         cpus_of_nodes(machine, memory_nodes(snapshot, pod_uid, container)),
@@ -45,7 +42,7 @@ def windows_cpu_affinity(
 
 
 def merged(decided: CpuSet, near_memory: CpuSet) -> CpuSet | None:
-    """Merge the CPU Manager's CPUs with the memory CPUs; None if both are empty.
+    """Merge the CPU Manager's CPUs with the memory CPUs, unless both are empty.
 
     The CPU Manager's set stands alone if it is larger than the other, or inside it.
     """
@@ -57,7 +54,6 @@ def merged(decided: CpuSet, near_memory: CpuSet) -> CpuSet | None:
 
 
 def cpus_of_nodes(machine: MachineInfo, node_ids: tuple[int, ...]) -> CpuSet:
-    """Return all CPUs of these NUMA nodes."""
     return frozenset(
         cpu
         for node in machine.nodes

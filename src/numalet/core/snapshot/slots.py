@@ -1,7 +1,6 @@
 """A slot binds one resource manager to its own ledger inside the snapshot.
 
-Admission sees only slots, and so depends neither on the number of managers nor on their ledgers. A
-slot's ``provider`` is the name under which its hints are reported.
+Admission sees only slots, and so depends neither on the number of managers nor on their ledgers.
 """
 
 from __future__ import annotations
@@ -46,47 +45,39 @@ class Slot(Protocol):
 
     def allocate(
         self, snapshot: Snapshot, pod: Pod, container: Container, affinity: Hint
-    ) -> Snapshot | Refused:
-        """Return the snapshot after the manager's allocation."""
-        ...
+    ) -> Snapshot | Refused: ...
 
     @property
     def places_pods(self) -> bool:
         """Whether it handles pod-level requests of its resource."""
         ...
 
-    def whole_pod_hints(self, snapshot: Snapshot, pod: Pod) -> ProviderHints | Refused:
-        """Return the hints for a pod with pod-level requests."""
-        ...
+    def whole_pod_hints(self, snapshot: Snapshot, pod: Pod) -> ProviderHints | Refused: ...
 
     def allocate_whole_pod(
         self, snapshot: Snapshot, pod: Pod, affinity: Hint
     ) -> Snapshot | Refused:
-        """Return the snapshot after the allocation for a pod with pod-level requests."""
+        """Allocate for a pod with pod-level requests."""
         ...
 
-    def forget_stale(self, snapshot: Snapshot, active: ActiveContainers) -> Snapshot:
-        """Return the snapshot after the manager's clean-up."""
-        ...
+    def forget_stale(self, snapshot: Snapshot, active: ActiveContainers) -> Snapshot: ...
 
     def forget_pods(self, snapshot: Snapshot, pod_uids: Sequence[str]) -> Snapshot:
         """Clean up when only these pods, all inactive, may be stale."""
         ...
 
-    def holders(self, snapshot: Snapshot, pod_uid: str | None = None) -> Collection[ContainerKey]:
-        """Return every container with an allocation of this manager, of one pod or of all."""
-        ...
+    def holders(
+        self, snapshot: Snapshot, pod_uid: str | None = None
+    ) -> Collection[ContainerKey]: ...
 
-    def container_started(self, snapshot: Snapshot, pod: Pod, container: Container) -> Snapshot:
-        """Return the snapshot as the container is about to start."""
-        ...
+    def container_started(self, snapshot: Snapshot, pod: Pod, container: Container) -> Snapshot: ...
 
 
 class ExtraManager(Value, Generic[L]):
     """A manager of a resource that the kubelet has no manager for.
 
     Its hints are reported under ``name``. ``ledger`` is its empty ledger; a restart of the kubelet
-    starts with it again, because there is no state file for it.
+    starts with it again, because it has no state file.
     """
 
     name: str
@@ -165,7 +156,6 @@ class ManagerSlot(Value, Generic[L]):
         return self._after(snapshot, ledger, self.pods.allocate(ledger, pod, affinity))
 
     def _after(self, snapshot: Snapshot, before: L, after: L | Refused) -> Snapshot | Refused:
-        """Return the snapshot with the new ledger; the same snapshot if it did not change."""
         if after is before:
             return snapshot
         if not isinstance(after, Refused):

@@ -1,9 +1,7 @@
 """Snapshot: the whole state of a node at one moment, as one immutable value.
 
 It includes all state that outlives a call, even state that the kubelet keeps outside its state
-files (stored affinities, reusable memory, active pods, whether all pod sources are ready). A change
-builds the next snapshot; older ones stay valid. What-if questions, explanations, rollback and
-readers without locks follow from that.
+files (stored affinities, reusable memory, active pods, whether all pod sources are ready).
 """
 
 from __future__ import annotations
@@ -42,8 +40,9 @@ class Snapshot(Value, kw_only=True, dict=True):
     """Ledgers, stored affinities, active pods; ``revision`` counts the changes since the start.
 
     ``pods`` are the active pods by uid in order of admission. ``sums`` is the sum of their
-    requests; None if no predicate uses it, and during an admission. ``assumed`` are containers from
-    state files that are treated as running although their pods have no known manifest.
+    requests, absent if no predicate uses it, and during an admission. ``assumed`` are containers
+    from state files that are treated as running although their pods have no known manifest.
+
     ``files_as_read`` are state files by name that this kubelet read and has not changed.
     ``extra_ledgers`` are the ledgers of managers that the kubelet does not have, by the manager's
     name. ``sources_ready`` is False between a restart and the moment when every source of pods is
@@ -71,21 +70,20 @@ class Snapshot(Value, kw_only=True, dict=True):
 
     @property
     def may_be_stale(self) -> frozenset[str] | None:
-        """The pods that may have stale records; None means any pod.
+        """The pods that may have stale records; None: any pod.
 
-        Not a field: every change that does not set it explicitly resets it to None.
+        Not a field, so every change that does not set it explicitly resets it.
         """
         known: frozenset[str] | None = self.__dict__.get("may_be_stale")
         return known
 
     def with_stale(self, uids: frozenset[str] | None) -> Snapshot:
-        """Set the pods that may have stale records; None leaves them unchanged."""
+        """Set the pods that may have stale records, if they are known."""
         if uids is not None:
             self.__dict__["may_be_stale"] = uids
         return self
 
     def with_one_more_stale(self, uid: str) -> Snapshot:
-        """Add a pod with stale records."""
         known = self.may_be_stale
         return self if known is None else self.with_stale(known | {uid})
 
@@ -97,7 +95,7 @@ class Snapshot(Value, kw_only=True, dict=True):
         return known.union(uids)
 
     def gone(self, may_be_stale: frozenset[str] | None) -> tuple[str, ...] | None:
-        """Return these pods sorted, if all their containers are inactive, else None."""
+        """Return these pods sorted, if all their containers are inactive."""
         if may_be_stale is None or self.assumed:
             return None
         return None if may_be_stale & self.pods.keys() else tuple(sorted(may_be_stale))
@@ -114,10 +112,8 @@ class Snapshot(Value, kw_only=True, dict=True):
         return frozenset(key for key in self.assumed if key.pod_uid not in uids)
 
     def asked_by(self, pod: Pod) -> Snapshot:
-        """Make this pod active for the time of its admission, in the next revision.
-
-        The sums are left out, because a rejected pod does not need them.
-        """
+        """Make this pod active for the time of its admission, in the next revision."""
+        # Without the sums, because a rejected pod does not need them.
         return replace(
             self,
             revision=self.revision + 1,
@@ -133,14 +129,12 @@ class Snapshot(Value, kw_only=True, dict=True):
         return replace(self, sums=before.requested_by_others(pod.uid).plus(pod))
 
     def after_rejection(self, before: Snapshot, pod_uid: str) -> Snapshot:
-        """Make this pod inactive.
-
-        Its records stay in the ledgers. Its affinities do not: no step reads them any more, and on
-        a node that rejects pods all day they would accumulate.
-        """
+        """Make this pod inactive; its records stay in the ledgers."""
         pods, affinities = before.pods, self.affinities
         if pod_uid in pods:
             pods = without_keys(pods, (pod_uid,))
+        # Its affinities do not stay: no step reads them any more, and on a node that rejects pods
+        # all day they would accumulate.
         if pod_uid not in before.affinities:
             affinities = before.affinities
         sums = None if before.sums is None else before.requested_by_others(pod_uid)
@@ -168,7 +162,6 @@ class Snapshot(Value, kw_only=True, dict=True):
 
     @property
     def requested(self) -> Requested:
-        """The sum of all active pods' requests."""
         return requested.of_pods(self.pods.values()) if self.sums is None else self.sums
 
     def requested_by_others(self, pod_uid: str) -> Requested:

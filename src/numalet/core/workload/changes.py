@@ -1,10 +1,9 @@
 """Allowed updates of an accepted pod.
 
-The managers decided on the pod's original CPUs, memory and devices, and its programs run. An update
-may therefore change only images in the spec, which a program of the host ignores, and add
-tolerations. Labels, annotations and similar metadata may change freely. A pod of the manifest
-folder follows its file. Kubernetes: ``ValidatePodUpdate``, v1.32; it also allows deadlines, which
-do not exist here.
+The managers decided on the original CPUs, memory and devices, and the programs run. An update may
+therefore change only images in the spec, which a program of the host ignores, add tolerations, and
+change metadata such as labels. Kubernetes: ``ValidatePodUpdate``, v1.32; it also allows deadlines,
+which do not exist here.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ _CONTAINER_LISTS: Final = ("containers", "initContainers")
 
 
 def is_changed(old: Workload, new: Workload) -> bool:
-    """Return whether the pod object differs."""
     return bool(_changed_metadata(old, new)) or old.manifest["spec"] != new.manifest["spec"]
 
 
@@ -30,6 +28,7 @@ def unchangeable(old: Workload, new: Workload) -> tuple[str, ...]:
     """Return the changed fields that may not change; empty if the update is allowed."""
     metadata = _changed_metadata(old, new)
     before, after = old.manifest["spec"], new.manifest["spec"]
+    # A pod of the manifest folder follows its file.
     if old.source is WorkloadSource.FILE:
         spec = ["spec"] if before != after else []
         return (*spec, *(f"metadata.{name}" for name in metadata))
@@ -41,7 +40,6 @@ def unchangeable(old: Workload, new: Workload) -> tuple[str, ...]:
 
 
 def changed(old: Workload, new: Workload) -> Workload:
-    """Apply the allowed changes to the old workload."""
     return replace(
         old,
         pod=replace(old.pod, labels=new.pod.labels),

@@ -1,10 +1,8 @@
 """``$(NAME)`` in a container's words: replaced by the value of an environment variable.
 
-An undefined name stays unchanged, so a shell's own ``$(...)`` survives; ``$$`` becomes one ``$``.
-Kubernetes: the fields ``command``, ``args`` and ``env[].value`` of a container, v1.32.
-
-A value may repeat others many times, so a kilobyte can expand to gigabytes. The expander checks the
-size first and stops at the kernel's limits.
+An undefined name stays unchanged, so a shell's own ``$(...)`` survives; ``$$`` becomes one ``$``. A
+kilobyte can expand to gigabytes, so the expander checks the size first and stops at the kernel's
+limits. Kubernetes: the fields ``command``, ``args`` and ``env[].value`` of a container, v1.32.
 """
 
 from __future__ import annotations
@@ -49,7 +47,6 @@ class Expander(Mutable):
 
 
 def _parts(text: str, environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield the pieces of the expanded text in order."""
     # No reference ends after the last bracket. Searching there would be quadratic in "$(".
     end = text.rfind(")") + 1
     begin = 0

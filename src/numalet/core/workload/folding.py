@@ -1,7 +1,6 @@
 """The next state of a pod's run after an event.
 
-Each function takes a run and returns the next one. For a late or repeated event, or one about an
-earlier attempt, it returns the same object, so a caller sees that nothing changed.
+For a late or repeated event, or one about an earlier attempt, the functions return the same object.
 """
 
 from __future__ import annotations
@@ -72,7 +71,6 @@ def starting(run: PodRun, name: str) -> PodRun:
 
 
 def asked_to_end(run: PodRun, names: Iterable[str]) -> PodRun:
-    """Record that the agent signalled these containers to end."""
     asked = {name: replace(run.of(name), asked_to_end=True) for name in names}
     return replace(run, containers={**run.containers, **asked}) if asked else run
 
@@ -85,7 +83,6 @@ def started(
     level: GuaranteeLevel | None = None,
     shortfalls: tuple[str, ...] = (),
 ) -> PodRun:
-    """Record that the attempt runs."""
     before = run.of(name)
     if before.phase is not ContainerPhase.STARTING or before.attempt != attempt:
         return run
@@ -103,7 +100,6 @@ def started(
 def not_started(
     run: PodRun, name: str, attempt: int, at: datetime, cause: Cause | None = None
 ) -> PodRun:
-    """Record that the attempt could not start, and why."""
     failed = Exit(
         code=START_FAILED_CODE, reason=ExitReason.START_ERROR, finished_at=at, cause=cause
     )

@@ -1,27 +1,16 @@
 """The next step of a pod.
 
-The answer follows from the specification and the history, never from earlier answers; so it is the
-same after an event, at the periodic resync and after a crash.
+It follows from the specification and the history, never from earlier answers, so it is the same
+after an event, at the periodic resync and after a crash. The order is the kubelet's
+(``computePodActions``, v1.32):
 
-The order is the kubelet's (``computePodActions``, v1.32):
-
-1. Init containers run one after the other, each until it succeeds. A sidecar (a restartable init
-   container) has had its turn as soon as it runs; from then on it restarts whenever it
-   ends, under every restart policy of the pod.
+1. Init containers run one after the other, each until it succeeds. A sidecar has had its turn as
+soon as it runs, and always restarts.
 2. Then all app containers start. One that ended restarts according to the policy.
-3. When no app container runs or will run, or an init container failed for good, the sidecars
-   end one by one, the last one first. Then the pod is finished.
+3. When no app container runs or will run, or an init container failed for good, the sidecars end
+one by one, the last one first.
 4. A deleted or rejected pod starts nothing. Its containers get a signal to end, app containers
-   first; the agent kills them after the grace period.
-
-A pod that was admitted by evicting others starts nothing until these have ended, or cannot be
-ended.
-
-A container that ends restarts immediately the first time, then after 10 s, 20 s and so on up to 5
-min; after a run of more than 10 min the back-off is 0 again (``folding``).
-
-A clock may be set back. No step then waits for a moment of the old clock: a container with an end
-in the future restarts immediately, and a grace period never exceeds its length.
+first; the agent kills them after the grace period.
 """
 
 from __future__ import annotations
@@ -75,15 +64,14 @@ class Steps(Value, kw_only=True):
 def next_steps(
     workload: Workload, run: PodRun, now: datetime, still_ending: Container[str] = frozenset()
 ) -> Steps:
-    """Return the steps of this pod at this moment.
-
-    ``still_ending`` are uids of rejected pods with running processes.
-    """
+    """``still_ending`` are uids of rejected pods with running processes."""
     deadline = _ending_by(workload, run)
     if deadline is not None:
+        # If the clock was set back, the grace period still never exceeds its length.
         return _end(workload, run, min(deadline, now + _grace(workload, run)), now)
     if run.verdict is None:
         return Steps()
+    # Evicted pods have to end, or be impossible to end, before this pod starts anything.
     ahead = held_up(run, now, still_ending)
     if ahead:
         return Steps(due_again_at=max(each.until for each in ahead))
@@ -124,7 +112,7 @@ def will_restart(workload: Workload, container: ContainerSpec, run: ContainerRun
 
 
 def _pause_ends_at(run: ContainerRun, now: datetime) -> datetime | None:
-    """Return when an ended container may restart; None without a back-off."""
+    """Return when an ended container may restart, if it has a back-off."""
     if run.last_exit is None or not run.back_off_seconds or run.last_exit.finished_at > now:
         return None
     return run.last_exit.finished_at + timedelta(seconds=run.back_off_seconds)
@@ -146,7 +134,7 @@ def has_ended(workload: Workload, run: PodRun) -> bool:
 
 
 def _ending_by(workload: Workload, run: PodRun) -> datetime | None:
-    """Return the deadline of a pod that is over, else None."""
+    """Return the deadline of a pod that is over."""
     if run.deletion is not None:
         return run.deletion.requested_at + _grace(workload, run)
     grace = _grace(workload, run)
@@ -168,7 +156,6 @@ def _ending_by(workload: Workload, run: PodRun) -> datetime | None:
 
 
 def _grace(workload: Workload, run: PodRun) -> timedelta:
-    """Return the grace period of a pod that is over."""
     asked = None if run.deletion is None else run.deletion.grace_seconds
     return timedelta(seconds=workload.grace_period_seconds if asked is None else asked)
 
@@ -179,7 +166,6 @@ def _last_end(run: PodRun, containers: Iterable[ContainerSpec]) -> datetime:
 
 
 def _is_done(workload: Workload, run: PodRun, container: ContainerSpec) -> bool:
-    """Return whether it ended and will not restart."""
     of = run.of(container.name)
     return of.phase is ContainerPhase.TERMINATED and not will_restart(workload, container, of)
 
@@ -203,14 +189,12 @@ def _wanted(workload: Workload, run: PodRun) -> list[ContainerSpec]:
 
 
 def _turn(workload: Workload, run: PodRun) -> ContainerSpec | None:
-    """Return the init container whose turn it is; None after the last one.
-
-    A container before one that was ever started had its turn, so a sidecar that is down now does
-    not block later containers.
-    """
+    """Return the init container whose turn it is, if any is left."""
     if any(run.of(each.name).attempt for each in _of_kinds(workload, ContainerKind.APP)):
         return None
     before = _of_kinds(workload, ContainerKind.INIT, ContainerKind.SIDECAR)
+    # A container before one that was ever started had its turn, so a sidecar that is down now
+    # does not block later containers.
     begun = [at for at, each in enumerate(before) if run.of(each.name).attempt]
     at = begun[-1] if begun else 0
     if begun and _had_its_turn(run, before[at]):
@@ -225,7 +209,6 @@ def _had_its_turn(run: PodRun, container: ContainerSpec) -> bool:
 
 
 def _end(workload: Workload, run: PodRun, deadline: datetime, now: datetime) -> Steps:
-    """Return the steps of a pod that is over."""
     active = [each for each in workload.containers if _is_active(run, each)]
     if not active:
         return Steps(finished=True, forgettable=run.deletion is not None)

@@ -14,8 +14,6 @@ from numalet.core.workload.spec import Workload
 
 
 class PodPhase(Enum):
-    """The values of ``status.phase``."""
-
     PENDING = "Pending"
     RUNNING = "Running"
     SUCCEEDED = "Succeeded"

@@ -9,7 +9,6 @@ from typing import Final, TypeAlias
 from numalet.core.workload.record import PodRecord
 
 _Name: TypeAlias = tuple[str, str]
-"""Namespace and name of a pod."""
 
 _NO_RECORDS: Final[Mapping[str, PodRecord]] = MappingProxyType({})
 

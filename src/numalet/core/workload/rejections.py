@@ -46,10 +46,9 @@ def causes(rejection: Rejection) -> tuple[Cause, ...]:
 
 
 def rejection(causes: Sequence[Cause]) -> Rejection | None:
-    """Return the rejection of these causes.
+    """Return the rejection of these causes, unless they are unknown to this release.
 
-    None if they are not a rejection, or unknown to this release: written by another release, or by
-    a manager from outside the project.
+    Another release or a manager from outside the project may have written them.
     """
     whole: Any = None
     try:

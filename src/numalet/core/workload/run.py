@@ -51,7 +51,7 @@ class Cause(Value):
 class Exit(Value, kw_only=True):
     """The end of one attempt. ``code`` is 128 + ``signal`` for a program ended by a signal.
 
-    ``cause`` is None if ``reason``, a word of Kubernetes, is enough.
+    There is no ``cause`` if ``reason``, a word of Kubernetes, is enough.
     """
 
     code: int
@@ -63,8 +63,6 @@ class Exit(Value, kw_only=True):
 
 
 class ContainerPhase(Enum):
-    """The phase of a container."""
-
     WAITING = "waiting"
     STARTING = "starting"
     """Its start is recorded; only the runtime knows whether it succeeded."""

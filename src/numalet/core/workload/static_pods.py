@@ -1,8 +1,7 @@
 """The Pod object of a file in the manifest folder.
 
-A static pod has the node's name in its own, and a uid from its content: the manifest, the node's
-name and the path of the file. So the same file gives the same pod after a restart, and a changed
-file gives another pod. Comments and the order of the members do not matter. Kubelet:
+A static pod has the node's name in its own, and a uid from its content (the manifest, the node's
+name and the path of the file), so the same file gives the same pod after a restart. Kubelet:
 ``applyDefaults`` of the file source, v1.32; the hash is our own, because the kubelet hashes a dump
 of Go's memory.
 """
@@ -69,7 +68,6 @@ def _metadata(
 
 
 def _given(value: Mapping[Any, Any], name: str, absent: Any) -> Any:
-    """Return a member; null is absent."""
     member = value.get(name)
     return absent if member is None else member
 
