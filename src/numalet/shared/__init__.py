@@ -1,1 +1,1 @@
-"""Parts that the agent and ``cluster`` use."""
+"""Code that both ``agent`` and ``cluster`` use."""

@@ -1,4 +1,4 @@
-"""What the agent reports of itself, its root folder and its records."""
+"""Findings of the agent about itself, its root folder and its records."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ class AgentOtherRoot(WarningFinding):
 
 
 class OtherNodeState(Finding):
-    """Another process gives away CPUs and memory of this machine; unknown ids are "unknown"."""
+    """Another process allocates CPUs and memory of this machine; unknown ids are "unknown"."""
 
     pid: str
     user: str

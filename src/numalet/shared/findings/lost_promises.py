@@ -1,4 +1,4 @@
-"""Why a pod is not promised what it runs with, in words."""
+"""The reason why a running pod has lost its allocation."""
 
 from __future__ import annotations
 
@@ -16,10 +16,6 @@ _TEXT_ONLY: Final = recorded.by_code((RecordTextOnly,))
 
 
 def why(causes: Sequence[Cause], classes: Mapping[str, type[Finding]] = _TEXT_ONLY) -> str:
-    """What admission said when the pod asked again, in the kubelet's words; empty without causes.
-
-    Those that are no rejection have the sentences of ``classes``, and those of another release are
-    shown as they are: see ``recorded.sentences``.
-    """
+    """The kubelet's message of a rejection, else sentences of ``classes``; empty without causes."""
     rejection = rejections.rejection(causes)
     return recorded.sentences(classes, causes) if rejection is None else kubelet.message(rejection)

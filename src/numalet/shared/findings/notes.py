@@ -1,7 +1,4 @@
-"""Findings that are kept, and sent to clients, as their codes alone, without values.
-
-They say what is not enforced here, and what is wrong with the agent at the moment.
-"""
+"""Sentences of findings that are stored and sent as codes without values."""
 
 from __future__ import annotations
 
@@ -37,5 +34,5 @@ _SENTENCES: Final[Mapping[str, str]] = {
 
 
 def sentence(code: str) -> str:
-    """The sentence of a code; the code itself if it is unknown."""
+    """The sentence of a code, or the code itself if it is unknown."""
     return _SENTENCES.get(code, code)

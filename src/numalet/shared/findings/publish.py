@@ -1,4 +1,4 @@
-"""What happens while a node publishes its objects."""
+"""Findings about publishing a node's objects."""
 
 from __future__ import annotations
 

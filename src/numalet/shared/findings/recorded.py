@@ -1,4 +1,4 @@
-"""Sentences of findings that were written down as a code and values."""
+"""Sentences of findings that are stored as a code and values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numalet.core.workload.run import Cause
 
 
 def by_code(names: Iterable[object]) -> dict[str, type[Finding]]:
-    """The classes among the values of a module, by their codes."""
+    """The finding classes among the values of a module, by code."""
     return {
         each.code: each
         for each in names
@@ -18,7 +18,7 @@ def by_code(names: Iterable[object]) -> dict[str, type[Finding]]:
 
 
 def sentence(classes: Mapping[str, type[Finding]], code: str, fields: Mapping[str, str]) -> str:
-    """The sentence of a finding; code and values as they are if another release made it."""
+    """The sentence of a finding; of another release's finding, code and values."""
     try:
         return classes[code].sentence.format(**fields)
     except (KeyError, ValueError):  # a field that is not there, or was no text
@@ -27,5 +27,5 @@ def sentence(classes: Mapping[str, type[Finding]], code: str, fields: Mapping[st
 
 
 def sentences(classes: Mapping[str, type[Finding]], causes: Sequence[Cause]) -> str:
-    """The sentences of several, one after the other; empty without any."""
+    """The sentences of all causes in one line; empty without causes."""
     return "; ".join(sentence(classes, each.code, each.fields) for each in causes)

@@ -1,4 +1,4 @@
-"""What keeps a program from being started or held, and what can not be enforced on a host."""
+"""Findings about programs that cannot start, and limits that a host cannot enforce."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ class RuntimeNotJson(Finding):
 
 
 _CLASSES: Final = recorded.by_code((RecordTextOnly, *vars().values()))
-"""Whatever may be recorded as the cause of an end."""
+"""Causes that may be recorded with the end of a program."""
 
 
 def sentence(code: str, fields: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""How long ago something was, as kubectl writes it: ``113s``, ``5m30s``, ``3d4h``.
+"""Durations as kubectl prints them: ``113s``, ``5m30s``, ``3d4h``.
 
 Kubernetes: ``apimachinery/pkg/util/duration.HumanDuration``, v1.32.
 """
@@ -16,7 +16,7 @@ _DAY: Final = 24 * _HOUR
 _YEAR: Final = 365 * _DAY
 
 _STEPS: Final = (
-    # Below this many seconds: in these units, with this remainder shown beside them.
+    # Below this many seconds: the unit, and the unit of the remainder.
     (2 * _MINUTE, (1, "s"), None),
     (10 * _MINUTE, (_MINUTE, "m"), (1, "s")),
     (3 * _HOUR, (_MINUTE, "m"), None),
@@ -29,7 +29,7 @@ _STEPS: Final = (
 
 
 def age(text: str | None, now: datetime) -> str:
-    """The age of a moment that Kubernetes wrote; ``<unknown>`` where there is none."""
+    """The age of a Kubernetes timestamp, or ``<unknown>``."""
     if not text:
         return UNKNOWN
     at = datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
@@ -37,9 +37,10 @@ def age(text: str | None, now: datetime) -> str:
 
 
 def duration(length: timedelta) -> str:
-    """A length of time, the coarser the longer it is."""
+    """Longer durations are less precise."""
     seconds = int(length.total_seconds())
     if seconds < 0:
+        # kubectl tolerates one second of clock skew.
         return "0s" if seconds >= _SECOND_OF_CLOCK_SKEW else "<invalid>"
     for below, (unit, letter), rest in _STEPS:
         if seconds < below:

@@ -1,8 +1,4 @@
-"""Statuses of a pod's containers, as Kubernetes has them in ``status``.
-
-Kubelet: ``convertToAPIContainerStatuses``, v1.32. A container that waits to be started again is
-shown as waiting with CrashLoopBackOff as soon as there is a pause, and with its last end beside.
-"""
+"""Container statuses of a pod. Kubelet: ``convertToAPIContainerStatuses``, v1.32."""
 
 from __future__ import annotations
 
@@ -21,7 +17,7 @@ _INIT_KINDS: Final = (ContainerKind.INIT, ContainerKind.SIDECAR)
 
 
 def init_containers(record: PodRecord) -> list[dict[str, Any]]:
-    """``status.initContainerStatuses``: init containers and sidecars in their order."""
+    """``status.initContainerStatuses``: init containers and sidecars in order."""
     return _statuses(record, _INIT_KINDS)
 
 
@@ -31,7 +27,7 @@ def app_containers(record: PodRecord) -> list[dict[str, Any]]:
 
 
 def is_ready(record: PodRecord, container: ContainerSpec) -> bool:
-    """Whether it runs, or was an init container and succeeded."""
+    """Whether it runs, or is an init container that succeeded."""
     run = record.run.of(container.name)
     if container.kind is not ContainerKind.INIT:
         return run.phase is ContainerPhase.RUNNING
@@ -73,6 +69,8 @@ def _state(record: PodRecord, container: ContainerSpec, run: ContainerRun) -> di
         return {"running": running}
     if run.phase is not ContainerPhase.TERMINATED or run.last_exit is None:
         return {"waiting": {"reason": _waiting_reason(record), **_held_up(record)}}
+    # As in the kubelet, a pending restart shows as CrashLoopBackOff, with the last end in
+    # ``lastState``.
     if _waits_for_restart(record, container, run):
         pod = record.workload.pod
         message = kubelet_status.waiting_to_restart(
@@ -88,12 +86,10 @@ def _waiting_reason(record: PodRecord) -> str:
 
 
 def _held_up(record: PodRecord) -> dict[str, str]:
-    """Why nothing of the pod was started yet, where there is a reason.
-
-    The record does not say who of them has ended; once all have, it begins.
-    """
+    """The message of a pod that waits for evicted pods to end."""
     if record.run.has_begun or lifecycle.is_ending(record.workload, record.run):
         return {}
+    # The record does not say which of them have ended, only that the pod starts after the last.
     names = [each.name for each in record.run.evicted]
     return {"message": kubelet_status.waiting_for(names)} if names else {}
 

@@ -1,4 +1,4 @@
-"""What happened, as the Event objects that Kubernetes' clients know."""
+"""Kubernetes Event objects of the agent's events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numalet.core.workload.spec import Workload
 COMPONENT: Final = "numalet"
 KUBELET: Final = "kubelet"
 _LONGEST_NAME: Final = 180
-"""Of the object in an event's own name, which may have 253 characters."""
+"""Limit for the object's name in the event's name, which may have 253 characters."""
 _BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -24,12 +24,10 @@ def event_object(
     workload: Workload | None = None,
     component: str = COMPONENT,
 ) -> dict[str, Any]:
-    """The Event object. ``workload`` is the pod's, as far as it is still known.
+    """Build the Event; ``workload`` is the pod's, if still known; ``component`` is the source.
 
-    ``component`` is who says so; clients select by it.
-
-    An event that happens again keeps its name, so it is seen to change; an event of the node
-    itself is in the namespace ``default``, as in Kubernetes.
+    A repeated event keeps its name, so clients see an update. Events of the node are in
+    ``default``.
     """
     first = event.first_at or event.at
     return {
@@ -78,7 +76,7 @@ def _list_of(container: str, workload: Workload | None) -> str:
 
 
 def _name(event: NodeEvent, node_name: str, first: datetime) -> str:
-    """A name that differs for different events, made of letters that names may have."""
+    """A unique name of valid characters."""
     parts = (
         (event.pod_name or node_name)[:_LONGEST_NAME].rstrip("-."),
         f"{_microseconds(first):x}",

@@ -1,8 +1,6 @@
-"""The node as the Node object that Kubernetes' clients know.
+"""The Node object. Kubelet: ``nodestatus.MachineInfo``, v1.32.
 
-It has no NUMA facts: Kubernetes knows sums over the machine only. Capacity is what the machine
-has; allocatable is capacity without the reservation, and without the huge pages where memory is
-concerned. Kubelet: ``nodestatus.MachineInfo``, v1.32.
+Allocatable is capacity minus reservations; huge pages reduce memory. NUMA nodes are not included.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ _PRESSURES: Final = ("Memory", "Disk", "PID")
 
 
 class Unready(Enum):
-    """Why a node admits no pods; the value is the reason of its condition."""
+    """Why a node admits no pods; the value is the condition's reason."""
 
     OBSERVING = "AgentObserves"
     STARTING = "SourcesNotReady"
@@ -34,9 +32,9 @@ class Unready(Enum):
 
 
 class KubeletCondition(Value):
-    """Whether the kubelet that owns the node runs, since when; None if that can not be known.
+    """State of the kubelet that owns the node; ``is_running`` is unset if unknown.
 
-    ``release`` is the one by which it is judged.
+    ``release`` is the one whose rules apply.
     """
 
     is_running: bool | None
@@ -45,9 +43,9 @@ class KubeletCondition(Value):
 
 
 class NodeFacts(Value, kw_only=True):
-    """What the node object shows of the host; empty where it is not known.
+    """Facts of the host; empty if unknown.
 
-    ``architecture`` in Go's words (``amd64``), ``version`` that of this program.
+    ``architecture`` in Go's spelling (``amd64``); ``version`` of numalet.
     """
 
     name: str
@@ -65,7 +63,7 @@ class NodeFacts(Value, kw_only=True):
 
 
 def node_object(node: Node, facts: NodeFacts) -> dict[str, Any]:
-    """The whole object, but for its resource version."""
+    """Build the object without resource version."""
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -87,7 +85,7 @@ def node_object(node: Node, facts: NodeFacts) -> dict[str, Any]:
 
 
 def _spec(facts: NodeFacts) -> dict[str, Any]:
-    """As ``kubectl cordon``, and the taint that follows it, leave it."""
+    """As after ``kubectl cordon``, with the taint that Kubernetes adds."""
     if not facts.unschedulable:
         return {}
     taint = {"key": UNSCHEDULABLE_TAINT, "effect": "NoSchedule"}
@@ -95,7 +93,7 @@ def _spec(facts: NodeFacts) -> dict[str, Any]:
 
 
 def labels(name: str, system: OperatingSystem, architecture: str) -> dict[str, str]:
-    """The labels of a node; without one whose value is not known."""
+    """Labels with known values."""
     values = {
         "kubernetes.io/arch": architecture,
         predicates.HOST_LABEL: name,
@@ -126,6 +124,7 @@ def _conditions(facts: NodeFacts) -> list[dict[str, Any]]:
         "message": kubelet_status.NODE_MESSAGES[facts.unready.value if facts.unready else ""],
     }
     pressures = [
+        # The agent does not measure pressure, and "False" would claim that there is enough.
         {"type": f"{what}Pressure", "status": "Unknown", "reason": "NotWatched"}
         for what in _PRESSURES
     ]
@@ -147,7 +146,7 @@ _KUBELET_RUNNING: Final = {
 
 
 def _followed(release: FollowedRelease) -> dict[str, str]:
-    """Whether numalet follows the rules of the kubelet's own release."""
+    """Whether numalet applies the rules of the kubelet's own release."""
     status, reason = _KUBELET_FOLLOWED[release.is_of_kubelet]
     if release.may_have_unknown_rules:
         reason = "KubeletReleaseUnknown"

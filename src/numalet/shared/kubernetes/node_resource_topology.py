@@ -1,10 +1,7 @@
-"""NodeResourceTopology v1alpha2, as the publishers of the field make it of a PodResources answer.
+"""NodeResourceTopology v1alpha2, from PodResources answers, for NUMA-aware schedulers.
 
-Schedulers that align pods read it: a zone for each NUMA node with what is allocatable and what is
-still available there. It can not say all that decides: memory that belongs to a group of NUMA nodes
-seems to be that of single nodes. So it is published beside the NumaNode, for those who read no
-other, and where it differs from what the Node Feature Discovery's topology updater writes is said
-in docs/reference/numanode.md: zones and resources are sorted, zones without CPUs have no costs.
+It cannot express memory groups of several NUMA nodes; NumaNode can. Differences from the topology
+updater of Node Feature Discovery: docs/reference/numanode.md.
 """
 
 from __future__ import annotations
@@ -48,14 +45,12 @@ _LEVELS: Final[Mapping[Scope, str]] = {
 
 
 class _Amount(Mutable):
-    """One resource of one zone."""
-
     capacity: int
     allocatable: int
     available: int
 
     def give(self, wanted: int) -> int:
-        """Give at most this much; the rest."""
+        """Allocate up to this much; return the rest."""
         given = min(wanted, self.available)
         self.available -= given
         return wanted - given
@@ -70,10 +65,7 @@ def topology(
     allocatable: Allocatable,
     pods: Iterable[PodEntry],
 ) -> dict[str, Any]:
-    """What the object says: attributes, the older field for the policy, zones.
-
-    ``pods`` are those that the PodResources API lists.
-    """
+    """The object's content. ``pods`` are those of the PodResources API."""
     listed = tuple(pods)
     zones = _available(machine, _allocatable(machine, allocatable), listed)
     nodes = sorted(machine.nodes, key=lambda node: node.node_id)
@@ -87,7 +79,7 @@ def topology(
 def named(
     name: str, content: Mapping[str, Any], owner: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The object of a node; ``owner`` refers to its Node, if that is known."""
+    """Add metadata; ``owner`` is a reference to the Node, if known."""
     metadata: dict[str, Any] = {"name": name}
     if owner is not None:
         metadata["ownerReferences"] = [dict(owner)]
@@ -95,7 +87,7 @@ def named(
 
 
 def fingerprint(pods: Iterable[tuple[str, str]]) -> str:
-    """A fingerprint of a set of pods, given by namespace and name in any order."""
+    """Hash a set of pods, in any order. Schedulers compare it with their own."""
     hashes = sorted(
         xxhash.xxh64_intdigest(name.encode(), seed=xxhash.xxh64_intdigest(namespace.encode()))
         for namespace, name in pods
@@ -121,14 +113,14 @@ def _attributes(rules: TopologyRules, pods: Iterable[PodEntry]) -> list[dict[str
     return [{"name": name, "value": value} for name, value in sorted(attributes.items())]
 
 
+# The older field for the policy; the none policy has no scope there.
 def _old_policy(rules: TopologyRules) -> str:
-    """The name in the field that came before the attributes; without a policy there is no level."""
     name = _POLICIES[rules.policy]
     return name if rules.policy is TopologyPolicy.NONE else name + _LEVELS[rules.scope]
 
 
 def _allocatable(machine: MachineInfo, allocatable: Allocatable) -> _Zones:
-    """Zones in which nothing is held."""
+    """Zones without allocations."""
     zones: _Zones = {node.node_id: {} for node in machine.nodes}
     for resource, counts in _devices(allocatable.devices).items():
         for node_id, count in counts.items():
@@ -147,7 +139,7 @@ def _allocatable(machine: MachineInfo, allocatable: Allocatable) -> _Zones:
         cpus = frozenset(_cpus(node))
         given = len(cpus.intersection(allocatable.cpus))
         if cpus or not zone:
-            # All of them may be reserved, and a zone without anything says that much.
+            # A zone of only reserved CPUs still needs an entry.
             zone[resources.CPU] = _Amount(len(cpus), given, given)
     return zones
 
@@ -166,7 +158,7 @@ def _memory_capacity(node: NumaNodeInfo) -> dict[str, int]:
 
 
 def _devices(devices: Iterable[PodResourcesDevice]) -> dict[str, Counter[int]]:
-    """How many devices by resource and NUMA node; one of several nodes counts on each."""
+    """Devices by resource and NUMA node; one with several nodes counts on each."""
     counts: dict[str, Counter[int]] = {}
     for each in devices:
         if each.node_id is not None:
@@ -175,7 +167,7 @@ def _devices(devices: Iterable[PodResourcesDevice]) -> dict[str, Counter[int]]:
 
 
 def _available(machine: MachineInfo, zones: _Zones, pods: Iterable[PodEntry]) -> _Zones:
-    """The zones without what containers hold; the order of pods does not matter to CPUs."""
+    """Subtract the containers' allocations."""
     node_of = {cpu: node.node_id for node in machine.nodes for cpu in _cpus(node)}
     for container in (each for pod in pods for each in pod.containers):
         for node_id, count in Counter(node_of.get(cpu, -1) for cpu in container.cpus).items():
@@ -189,13 +181,13 @@ def _available(machine: MachineInfo, zones: _Zones, pods: Iterable[PodEntry]) ->
 
 
 def _held(zones: _Zones, node_id: int, resource: str, wanted: int) -> int:
-    """Take at most this much from the zone; the rest."""
+    """Allocate up to this much in the zone; return the rest."""
     amount = zones.get(node_id, {}).get(resource)
     return wanted if amount is None else amount.give(wanted)
 
 
 def _hold_block(zones: _Zones, block: MemoryEntry) -> None:
-    """Take a block from the lowest of its NUMA nodes as long as that has any, then the next."""
+    """Allocate a block on its NUMA nodes, lowest first: the kubelet does not report the split."""
     left = block.size_bytes
     for node_id in sorted(block.node_ids):
         left = _held(zones, node_id, block.memory_type, left)
@@ -206,7 +198,7 @@ def _zone(
 ) -> dict[str, Any]:
     zone: dict[str, Any] = {"name": f"node-{node.node_id}", "type": "Node"}
     if node.cores and node.distances is not None:
-        # The rows of all nodes grow with the square of their number.
+        # Rows of nodes without CPUs are left out: costs grow with the square of the nodes.
         costs = zip(machine.node_ids, node.distances, strict=False)
         zone["costs"] = [{"name": f"node-{other}", "value": value} for other, value in costs]
     zone["resources"] = [

@@ -1,10 +1,8 @@
-"""The conditions of a pod, and since when each is so.
+"""Pod conditions. Kubelet: ``status.GenerateContainersReadyCondition`` and others, v1.32.
 
-The agent keeps no history of conditions; the moment of a change is the moment of what brought it
-about: a decision, the start of a container, its end. ``numalet.dev/Enforced`` is our own and says
-how strongly the running containers are held to what was promised; ``numalet.dev/Promised`` is false
-of a pod that runs although its promise does not fit the machine any more, and absent of all others.
-Kubelet: ``status.GenerateContainersReadyCondition`` and its neighbours, v1.32.
+The agent keeps no condition history: transition times are from decisions, starts and ends.
+``numalet.dev/Enforced`` shows the guarantee of running containers, ``numalet.dev/Promised`` is
+false for a pod whose allocation no longer fits the machine, and otherwise absent.
 """
 
 from __future__ import annotations
@@ -53,7 +51,7 @@ class _Condition(NamedTuple):
 
 
 def conditions(record: PodRecord, phase: PodPhase) -> list[dict[str, Any]]:
-    """``status.conditions``; empty for a rejected pod, one before the decision."""
+    """Build ``status.conditions``; a rejected pod has no conditions."""
     run = record.run
     scheduled = _Condition("PodScheduled", holds=True, since=run.accepted_at)
     if run.verdict is None:
@@ -113,6 +111,7 @@ def _ready(record: PodRecord, phase: PodPhase) -> list[_Condition]:
     elif missing:
         reason, message = "ContainersNotReady", kubelet_status.unready(missing)
     since = _latest_end(record, kinds) if reason else _latest_start(record)
+    # The agent does not evaluate readiness gates, so both are equal.
     return [
         _Condition(name, holds=not reason, since=since, reason=reason, message=message)
         for name in ("Ready", "ContainersReady")
@@ -120,7 +119,7 @@ def _ready(record: PodRecord, phase: PodPhase) -> list[_Condition]:
 
 
 def _enforced(record: PodRecord) -> list[_Condition]:
-    """The guarantee of the running containers; empty if none runs."""
+    """The weakest guarantee of the running containers."""
     runs = [run for run in record.run.containers.values() if run.level is not None]
     if not runs:
         return []
@@ -139,7 +138,7 @@ def _enforced(record: PodRecord) -> list[_Condition]:
 
 
 def _unpromised(record: PodRecord) -> list[_Condition]:
-    """That the node state does not promise a running pod what it runs with."""
+    """The condition of a pod whose allocation no longer fits."""
     message = lost_promises.why(record.run.causes)
     if not message:
         return []

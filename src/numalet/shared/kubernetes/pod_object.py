@@ -1,8 +1,6 @@
-"""A pod's record as the Pod object that Kubernetes' clients know.
+"""The Pod object of a record: the accepted manifest, and a status.
 
-Nothing is decided here: the manifest is shown as it was accepted, the status as the record has
-it. A rejected pod is shown as the kubelet leaves it: failed, with reason and message, without
-conditions and containers.
+A rejected pod is as the kubelet leaves it: failed, with reason and message, without conditions.
 """
 
 from __future__ import annotations
@@ -19,7 +17,6 @@ from numalet.wording import kubelet
 
 
 def pod_object(record: PodRecord) -> dict[str, Any]:
-    """The whole object: metadata, spec, status."""
     manifest = record.workload.manifest
     return {
         "apiVersion": "v1",
@@ -63,7 +60,7 @@ def _metadata(record: PodRecord) -> dict[str, Any]:
 
 
 def _deletion(run: PodRun) -> dict[str, Any]:
-    """As in Kubernetes, the moment at which the grace period is over."""
+    """As in Kubernetes, the timestamp is the end of the grace period."""
     if run.deletion is None:
         return {}
     grace = timedelta(seconds=run.deletion.grace_seconds)

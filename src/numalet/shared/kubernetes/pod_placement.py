@@ -1,8 +1,6 @@
-"""Where one pod is: what it was promised of the node, and what the kernel reports of it.
+"""The PodPlacement document of ``numalet ps`` and ``numalet describe``. Sizes in bytes.
 
-The document behind ``numalet ps`` and ``numalet describe``; sizes in bytes. What is None was not
-read, or does not apply: a pod in the shared pool has no CPUs of its own, and memory that is
-not promised has no NUMA nodes.
+Null values are unknown or not applicable, such as NUMA nodes of unpinned memory.
 """
 
 from __future__ import annotations
@@ -24,11 +22,9 @@ from numalet.shared.findings import lost_promises
 def pod_placement(
     record: PodRecord, snapshot: Snapshot, audits: Mapping[ContainerKey, Audit]
 ) -> dict[str, Any]:
-    """The placement of a pod, container by container and summed up.
-
-    A pod that was rejected, or is over, has none: what is still held for it belongs to no pod.
-    """
+    """The placement of a pod and its containers."""
     verdict = record.run.verdict
+    # A rejected or ended pod may still have entries in the node state; do not show them.
     is_active = verdict is not None and verdict.admitted and record.uid in snapshot.pods
     pod = record.workload.pod
     held = placement.of_pod(snapshot, pod) if is_active else {}
@@ -46,7 +42,7 @@ def pod_placement(
 
 
 def whole(held: Mapping[str, Placement], audits: Sequence[Audit]) -> dict[str, Any]:
-    """The allocation of a pod, with the audits of some of its containers."""
+    """Sum up the containers; ``audits`` of some of them."""
     cpus = frozenset[int]().union(*(each.cpus for each in held.values()))
     return {
         "numaNodes": sorted({node_id for each in held.values() for node_id in each.memory_nodes}),
@@ -58,7 +54,7 @@ def whole(held: Mapping[str, Placement], audits: Sequence[Audit]) -> dict[str, A
 
 
 def _sums(held: Mapping[str, Placement]) -> dict[str, int]:
-    """Bytes by memory type, over all containers as the node state has them."""
+    """Bytes by memory type over all containers."""
     sums: dict[str, int] = {}
     for each in held.values():
         for block in each.memory:
@@ -75,7 +71,7 @@ def _of_run(run: ContainerRun, held: Placement, audit: Audit | None) -> dict[str
 
 
 def container(name: str, held: Placement, audit: Audit | None) -> dict[str, Any]:
-    """What one container holds, which the agent does not say that it holds it to."""
+    """One container's allocation, without a guarantee."""
     return {
         "name": name,
         "cpus": cpu_set.text(held.cpus),
@@ -88,7 +84,6 @@ def container(name: str, held: Placement, audit: Audit | None) -> dict[str, Any]
 
 
 def blocks(held: Placement) -> list[dict[str, Any]]:
-    """The memory of one container, by type and NUMA nodes."""
     return [
         {"type": block.resource, "numaNodes": list(block.nodes), "sizeBytes": block.size_bytes}
         for block in held.memory
@@ -96,12 +91,10 @@ def blocks(held: Placement) -> list[dict[str, Any]]:
 
 
 def devices(held: Placement) -> dict[str, list[str]]:
-    """The ids of one container's devices, by resource."""
     return {name: list(ids) for name, ids in held.devices.items()}
 
 
 def audit_document(audit: Audit) -> dict[str, Any]:
-    """One audit of a container."""
     return {
         "at": moments.seconds(audit.at),
         "aligned": audit.aligned,

@@ -1,8 +1,7 @@
-"""What the PodResources API reports of a node, as plain values.
+"""The PodResources API's values.
 
-Order is ours where the kubelet has none: pods by namespace and name, resources, device ids and
-NUMA nodes ascending. Source: pod-resources ``server_v1.go`` and the managers' ``GetDevices``,
-``GetExclusiveCPUs``, ``GetMemory`` and ``GetAllocatable…``, kubelet v1.32.
+Sorted where the kubelet has no order. Kubelet v1.32: pod-resources ``server_v1.go``,
+``GetDevices``, ``GetExclusiveCPUs``, ``GetMemory`` and ``GetAllocatable…`` of the managers.
 """
 
 from __future__ import annotations
@@ -18,10 +17,7 @@ from numalet.core.snapshot.snapshot import Snapshot
 
 
 class PodResourcesDevice(Value):
-    """One device on at most one NUMA node; ``node_id`` is None where no node is known.
-
-    A device of several nodes has one entry for each.
-    """
+    """A device on one NUMA node, if known; one with several nodes has several entries."""
 
     resource: str
     device_id: str
@@ -29,7 +25,7 @@ class PodResourcesDevice(Value):
 
 
 class MemoryEntry(Value):
-    """Bytes of one memory type on one NUMA node, or on several together."""
+    """Bytes of one memory type on one or several NUMA nodes."""
 
     memory_type: str
     size_bytes: int
@@ -37,7 +33,7 @@ class MemoryEntry(Value):
 
 
 class ContainerEntry(Value):
-    """One container. ``cpus`` are its exclusive CPUs: the shared pool is not listed."""
+    """``cpus`` are exclusive CPUs only."""
 
     name: str
     devices: tuple[PodResourcesDevice, ...]
@@ -46,7 +42,7 @@ class ContainerEntry(Value):
 
 
 class PodEntry(Value):
-    """One pod with its sidecars and app containers; ``app_containers`` are the latter's names."""
+    """Sidecars and app containers; ``app_containers`` are the latter's names."""
 
     name: str
     namespace: str
@@ -55,7 +51,7 @@ class PodEntry(Value):
 
 
 class Allocatable(Value):
-    """Everything that the node can allocate, free or allocated."""
+    """All resources that the node can allocate, free or not."""
 
     devices: tuple[PodResourcesDevice, ...]
     cpus: tuple[int, ...]
@@ -63,20 +59,18 @@ class Allocatable(Value):
 
 
 def pods(snapshot: Snapshot, known: Iterable[Pod]) -> tuple[PodEntry, ...]:
-    """What these pods hold, by namespace and name.
-
-    Device records of pods that are not active are left out once all sources are ready, as the
-    kubelet drops them before it answers; CPUs and memory of such pods are listed.
-    """
+    """Allocations of these pods, by namespace and name."""
     ordered = sorted(known, key=lambda pod: (pod.namespace, pod.name, pod.uid))
     return tuple(
+        # Once all sources are ready, the kubelet drops device records of inactive pods before it
+        # answers, but not their CPUs and memory.
         pod_entry(snapshot, pod, stale=snapshot.sources_ready and pod.uid not in snapshot.pods)
         for pod in ordered
     )
 
 
 def pod_entry(snapshot: Snapshot, pod: Pod, *, stale: bool = False) -> PodEntry:
-    """The allocation of one pod; without devices if it is stale."""
+    """The allocation of one pod; without devices if ``stale``."""
     shown = [container for container in pod.containers() if _is_shown(container)]
     return PodEntry(
         name=pod.name,
@@ -126,7 +120,7 @@ def _container(snapshot: Snapshot, pod_uid: str, name: str, stale: bool) -> Cont
 
 
 def _devices(snapshot: Snapshot, pod_uid: str, container: str) -> Iterator[PodResourcesDevice]:
-    """Devices with the NUMA nodes of the time when they were allocated."""
+    """The NUMA nodes of a device are those at the time of allocation."""
     records = snapshot.device.records.get(pod_uid, {}).get(container, {})
     for resource, record in sorted(records.items()):
         for device_id in sorted(record.device_ids):

@@ -1,7 +1,6 @@
-"""What ``kubectl get pods`` shows in its columns, worked out from a Pod object.
+"""The columns of ``kubectl get pods``, computed by the server.
 
-The server does this for kubectl, so ``STATUS`` has rules of its own: it is the reason of whatever
-holds the pod up, not its phase. Kubernetes: the printer of pods, v1.32.
+STATUS is the reason for the pod's state rather than its phase. Kubernetes: printer of pods, v1.32.
 """
 
 from __future__ import annotations
@@ -15,11 +14,7 @@ _Object: TypeAlias = Mapping[str, Any]
 
 
 class PodColumns(Value, kw_only=True):
-    """The columns READY, STATUS and RESTARTS.
-
-    ``restarted_at`` is the end of the attempt before the latest restart, as text, empty without
-    one; kubectl shows its age beside the number.
-    """
+    """``restarted_at`` is the end of the attempt before the last restart; empty without one."""
 
     ready: str
     status: str
@@ -28,7 +23,6 @@ class PodColumns(Value, kw_only=True):
 
 
 def columns(pod: _Object) -> PodColumns:
-    """The columns of a Pod object."""
     spec, status = pod.get("spec", {}), pod.get("status", {})
     sidecars = {
         each["name"]
@@ -44,6 +38,7 @@ def columns(pod: _Object) -> PodColumns:
         text = holding_up
     if initialized:
         text = _of_apps(apps, status, text)
+    # Deletion overrides every other status, except for a pod that has ended.
     if pod["metadata"].get("deletionTimestamp") and status.get("phase") not in (
         "Succeeded",
         "Failed",
@@ -66,7 +61,7 @@ def columns(pod: _Object) -> PodColumns:
 
 
 def _initializing(statuses: Sequence[_Object], sidecars: set[str], total: int) -> str:
-    """What the first init container that has not had its turn says; empty if all had theirs."""
+    """Status of the first unfinished init container; empty if all have finished."""
     for index, each in enumerate(statuses):
         state = each["state"]
         terminated, waiting = state.get("terminated"), state.get("waiting") or {}
@@ -83,13 +78,14 @@ def _initializing(statuses: Sequence[_Object], sidecars: set[str], total: int) -
 
 
 def _of_apps(statuses: Sequence[_Object], status: _Object, text: str) -> str:
-    """The reason of the first container that has one, or what was said before."""
+    """The reason of the first container with one, else ``text``."""
     for each in statuses:
         state = each["state"]
         reason = (state.get("waiting") or {}).get("reason")
         if reason or "terminated" in state:
             text = reason or _end(state["terminated"])
             break
+    # A completed container next to a ready one does not complete the pod.
     if text == "Completed" and any(each["ready"] for each in statuses):
         return "Running" if _condition(status, "Ready") else "NotReady"
     return text

@@ -1,7 +1,6 @@
-"""Kubernetes' objects as rows: the columns that a server gives to ``kubectl get``.
+"""Rows and columns of ``kubectl get``. Kubernetes: ``pkg/printers/internalversion``, v1.32.
 
-A cell is a text or a number; columns of priority 1 are those of ``-o wide``. Ages are worked out
-here, at the moment of the answer. Kubernetes: ``pkg/printers/internalversion``, v1.32.
+Columns of priority 1 are shown with ``-o wide``.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ NONE: Final = "<none>"
 
 
 class Column(Value):
-    """One column. ``format`` is ``name`` for the column that names the object."""
+    """``format`` is ``name`` for the object's name."""
 
     name: str
     type: str = "string"
@@ -29,7 +28,6 @@ class Column(Value):
     priority: int = 0
 
     def definition(self) -> dict[str, Any]:
-        """In the form of a Table."""
         return {
             "name": self.name,
             "type": self.type,
@@ -40,14 +38,14 @@ class Column(Value):
 
 
 class Printer(Value):
-    """The columns of a kind, and the cells of an object of it at a moment."""
+    """The columns of a kind, and a function for an object's cells at a time."""
 
     columns: tuple[Column, ...]
     cells: Callable[[_Object, datetime], tuple[Cell, ...]]
 
 
 def printer(kind: str) -> Printer:
-    """How objects of this kind are shown; name and age where nothing better is known."""
+    """The printer of a kind; by default name and age."""
     return _PRINTERS.get(kind, _ANY)
 
 

@@ -1,1 +1,1 @@
-"""The objects of a node in a cluster, and who writes them."""
+"""A node's objects in the cluster, and their writers."""

@@ -1,4 +1,4 @@
-"""The objects of one node, made from the node: its NumaNode, and the NumaNodeClass it refers to."""
+"""A node's NumaNode and NumaNodeClass."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numalet.io.documents.numa_node import NumaNodeSpec
 
 
 class NodeOwner(Value):
-    """The Node object that owns the published objects: its deletion deletes them."""
+    """The Node that owns the published objects, so that its deletion deletes them."""
 
     name: str
     uid: str
@@ -27,20 +27,19 @@ class NodeOwner(Value):
 
 
 class NodeObjects(Value, kw_only=True):
-    """The class of a node, and its content without the time at which it is published."""
+    """A node's class, and its content without a publication time."""
 
     class_object: Mapping[str, Any]
     spec: NumaNodeSpec
 
     @property
     def class_name(self) -> str:
-        """The name of the class."""
         return self.spec.class_name
 
     def node_object(
         self, name: str, at: datetime, owner: NodeOwner | None = None
     ) -> dict[str, Any]:
-        """The NumaNode to apply now."""
+        """Build the NumaNode to apply now."""
         reference = None if owner is None else owner.reference()
         made = numa_node.published_object(name, self.spec, reference)
         made["spec"]["published"] = time_text(at)
@@ -48,22 +47,19 @@ class NodeObjects(Value, kw_only=True):
 
 
 def time_text(at: datetime) -> str:
-    """The moment in RFC 3339, in whole seconds of UTC."""
+    """RFC 3339 in UTC, whole seconds."""
     return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def of_node(node: Node, config: KubeletConfig) -> NodeObjects:
-    """The objects of a node that was started with this configuration."""
     return of_class(node, class_of(node, config))
 
 
 def class_of(node: Node, config: KubeletConfig) -> Mapping[str, Any]:
-    """The object of the class of a node that was started with this configuration."""
     return numa_node_class.class_object(classes.spec_of(node, config))
 
 
 def of_class(node: Node, class_object: Mapping[str, Any]) -> NodeObjects:
-    """The objects of a node of this class."""
     state = published.of_node(node)
     return NodeObjects(
         class_object=class_object,
@@ -79,9 +75,9 @@ def of_class(node: Node, class_object: Mapping[str, Any]) -> NodeObjects:
 
 
 def free_cpus(node: Node) -> str:
-    """How many CPUs of each NUMA node can still become exclusive, as ``0:12 1:28``.
+    """Allocatable free CPUs by NUMA node, such as ``0:12 1:28``.
 
-    Empty without a policy that gives out exclusive CPUs, nodes without CPUs left out.
+    Empty without a static CPU policy.
     """
     policy = node.roster.static_cpus
     if policy is None:
@@ -101,9 +97,9 @@ def free_cpus(node: Node) -> str:
 
 
 def free_devices(node: Node) -> str:
-    """How many devices of each resource are free, as ``nvidia.com/gpu 0:2 1:4``.
+    """Free devices by resource and NUMA node, such as ``nvidia.com/gpu 0:2 1:4``.
 
-    A device of several NUMA nodes counts for these together, as ``0-1:1``; one of none as ``*:1``.
+    A device on several NUMA nodes is ``0-1:1``, one without a node ``*:1``.
     """
     ledger = node.snapshot.device
     texts = []

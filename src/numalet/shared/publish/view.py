@@ -1,4 +1,4 @@
-"""What of a node is published at one moment, and what PodResources documents say of it."""
+"""The published content of a node at one moment."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from numalet.shared.publish.objects import NodeObjects
 
 
 class PublishedView(Value, kw_only=True):
-    """The content to publish; ``topology`` is None while it is unknown."""
+    """The content to publish; ``topology`` is unset while it is unknown."""
 
     objects: NodeObjects
     topology: Mapping[str, Any] | None
 
 
 def of_node(node: Node, config: KubeletConfig, pods: Iterable[Pod]) -> PublishedView:
-    """The view of a node that decides itself, on which these pods are known."""
+    """The view of a node that numalet manages, with its pods."""
     return PublishedView(objects=objects.of_node(node, config), topology=topology_of(node, pods))
 
 
 def topology_of(node: Node, pods: Iterable[Pod]) -> Mapping[str, Any]:
-    """The NodeResourceTopology of a node that decides itself, with these pods."""
+    """The NodeResourceTopology of a node that numalet manages."""
     listed = pod_resources.pods(node.snapshot, pods)
     return _topology(node, pod_resources.allocatable(node), listed)
 
@@ -45,7 +45,7 @@ def of_answers(
     allocatable: Allocatable | None,
     pods: Iterable[PodEntry] | None,
 ) -> PublishedView:
-    """The view of a node from its kubelet's answers; None without answers."""
+    """The view of a kubelet's node from its PodResources answers, if there are any."""
     topology = None
     if allocatable is not None and pods is not None:
         topology = _topology(node, allocatable, pods)
@@ -58,14 +58,14 @@ def _topology(node: Node, allocatable: Allocatable, pods: Iterable[PodEntry]) ->
 
 
 def allocatable_of(document: Mapping[str, Any]) -> Allocatable:
-    """GetAllocatableResources' answer in the JSON form of protocol buffers."""
+    """Parse the JSON form of GetAllocatableResources."""
     return Allocatable(
         devices=tuple(_devices(document)), cpus=_cpus(document), memory=tuple(_memory(document))
     )
 
 
 def pods_of(document: Mapping[str, Any]) -> tuple[PodEntry, ...]:
-    """List's answer in the JSON form of protocol buffers."""
+    """Parse the JSON form of List."""
     return tuple(_pod(each) for each in document.get("podResources", ()))
 
 
@@ -101,6 +101,6 @@ def _memory(document: Mapping[str, Any]) -> Iterator[MemoryEntry]:
 
 
 def _node_ids(document: Mapping[str, Any]) -> tuple[int, ...]:
-    """The NUMA nodes; the number 0 is left out in this form."""
+    """Parse NUMA nodes; protobuf's JSON omits the number 0."""
     nodes = document.get("topology", {}).get("nodes", ())
     return tuple(int(each.get("ID", 0)) for each in nodes)

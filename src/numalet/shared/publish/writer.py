@@ -1,8 +1,6 @@
-"""Keeps objects of the API server current, each at its pace, as a node changes.
+"""Keeps objects on the API server current, with paced writes.
 
-``PacedWriter`` is for one object: it is offered content, as often as one likes, and sends what was
-offered last when that is due. What sending is, is said by who makes it; here are the two objects
-of a node. One API client serves as many writers as there are.
+A ``PacedWriter`` is offered content at any rate and sends the latest when due.
 """
 
 from __future__ import annotations
@@ -36,31 +34,29 @@ class Applying(Protocol):
     """The methods of an API client that a writer needs."""
 
     async def create(self, path: str, body: dict[str, Any]) -> bytes:
-        """The object as it was stored."""
+        """Create an object; return it as stored."""
         ...
 
     async def apply(
         self, path: str, body: dict[str, Any], manager: str, force: bool = False
     ) -> bytes:
-        """The object after a server-side apply."""
+        """Server-side apply; return the object."""
         ...
 
 
 class WriteCounts(Mutable):
-    """The results of the writes of one object."""
-
     written: int = 0
     failed: int = 0
     put_off: int = 0
-    """How many of those that failed the server asked to repeat later (429, Retry-After)."""
+    """Failures with a request to retry later (429, Retry-After)."""
 
 
 @dataclass(slots=True)
 class PacedWriter(Generic[C]):
     """Writes one object. ``send`` raises ``ApiRefused`` or ``ApiUnreachable``.
 
-    ``report`` gets a finding when the first of several writes in a row fails, and None when one
-    succeeds again. ``explain`` turns a refusal into a finding.
+    ``report`` receives a finding at the first failure in a row, and None at the next success.
+    ``explain`` turns a refusal into a finding.
     """
 
     send: Callable[[C], Awaitable[None]]
@@ -78,12 +74,12 @@ class PacedWriter(Generic[C]):
     _news: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     def offer(self, content: C) -> None:
-        """Set the wanted content of the object; equal content changes nothing."""
+        """Set the wanted content; equal content has no effect."""
         if content == self._offered:
             return
         self._offered = content
         if content == self._stored:
-            # It is again what was written last, so there is nothing to write but the refresh.
+            # The stored content is current again, so only the refresh remains.
             self._times = pacing.reverted(self._times, self.interval, self.fraction())
         else:
             now = self.clock.now_seconds()
@@ -97,12 +93,12 @@ class PacedWriter(Generic[C]):
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is no content yet."""
         return self._offered is None
 
     async def run(self) -> None:
-        """Write whenever it is due, until cancelled."""
+        """Write whenever due, until cancelled."""
         while True:
+            # Clear before reading the times: a later offer then wakes the wait.
             self._news.clear()
             wait = self._times.due_at - self.clock.now_seconds()
             if wait > 0:
@@ -118,7 +114,7 @@ class PacedWriter(Generic[C]):
             await asyncio.wait((news, pause), return_when=asyncio.FIRST_COMPLETED)
 
     async def write(self) -> None:
-        """Write what was offered last, now."""
+        """Write the latest content now."""
         content, began_at = self._offered, self.clock.now_seconds()
         if content is None:
             return
@@ -142,7 +138,7 @@ class PacedWriter(Generic[C]):
         self._stored = content
         self._times = pacing.written(self.interval, began_at, self.fraction())
         if self._offered != content:
-            # It changed while it was written.
+            # The content changed during the write.
             now = self.clock.now_seconds()
             self._times = pacing.changed(self._times, self.interval, now, self.fraction())
 
@@ -154,13 +150,13 @@ class PacedWriter(Generic[C]):
 
 @dataclass(slots=True)
 class ClassWriter:
-    """Creates the classes that nodes refer to; one for all nodes of a process."""
+    """Creates the classes of nodes; one instance per process."""
 
     api: Applying
     _created: set[str] = field(default_factory=set, init=False)
 
     async def ensure(self, node_objects: NodeObjects, *, anew: bool = False) -> None:
-        """There is an object of the class. ``anew``: also if it was created before.
+        """Create the class if it is missing; with ``anew`` even if it was created before.
 
         Raises ``ApiRefused`` or ``ApiUnreachable``.
         """
@@ -170,7 +166,7 @@ class ClassWriter:
         try:
             await self.api.create(numa_node_class.PATH, dict(node_objects.class_object))
         except ApiRefused as refused:
-            # Another node of the class was first; classes are named by their content.
+            # Another node created it. The name is a hash of the content, so it is equal.
             if not refused.status.is_conflict:
                 raise
         self._created.add(name)
@@ -188,16 +184,14 @@ def numa_node_writer(
     fraction: Fraction = chance,
     report: Callable[[Finding | None], None] = lambda finding: None,
 ) -> PacedWriter[NodeObjects]:
-    """The writer of a node's NumaNode: offer it ``objects.of_node(...)``.
-
-    Its fields belong to the node alone, so it takes them from any other manager.
-    """
+    """The writer of a NumaNode, for ``objects.of_node(...)``."""
     last: list[NodeObjects] = []
 
     async def send(node_objects: NodeObjects) -> None:
-        # The same content again is the refresh, at which also the class is seen to.
+        # Equal content is the refresh, which also restores a deleted class.
         await classes.ensure(node_objects, anew=last == [node_objects])
         body = node_objects.node_object(node_name, utc_now(), owner)
+        # Only this node writes these fields, so override other managers.
         await api.apply(f"{numa_node.PATH}/{node_name}", body, MANAGER, force=True)
         last[:] = [node_objects]
 
@@ -215,9 +209,9 @@ def topology_writer(
     fraction: Fraction = chance,
     report: Callable[[Finding | None], None] = lambda finding: None,
 ) -> PacedWriter[dict[str, Any]]:
-    """The writer of a node's NodeResourceTopology: offer it what ``topology`` of that module makes.
+    """The writer of a NodeResourceTopology, for ``node_resource_topology.topology(...)``.
 
-    Where another manager owns its zones nothing is written, unless ``force`` is set.
+    Does not write zones of another manager without ``force``.
     """
     reference = None if owner is None else owner.reference()
 

@@ -1,12 +1,9 @@
-"""Accepts connections for one server, and closes some of them to make room for new ones.
+"""Accepts connections and closes others to make room.
 
-A connection is new until a whole request has come on it. At a limit the oldest new connection is
-closed, whether in its TLS handshake or in the middle of a request; then the one that has been idle
-for the longest time; then one whose client does not read its answer. If all connections are being
-answered, a few more are accepted for probes alone: strangers cannot make ``/healthz`` fail.
-
-After a shortage of files nothing is accepted for a moment. The event loop's exception handler
-learns of it, and of limits.
+At a limit it closes the oldest connection without a complete request, then the longest idle one,
+then one whose client does not read. If all are busy, a few more are accepted for probes only, so
+that strangers cannot make ``/healthz`` fail. Limits and shortages go to the loop's exception
+handler.
 """
 
 from __future__ import annotations
@@ -26,17 +23,17 @@ from numalet.shared.web.connection import Connection, Rank
 
 MOST_CONNECTIONS: Final = 4096
 MOST_NEW: Final = 1024
-"""A TLS connection takes up to 300 kB."""
+"""A TLS connection uses up to 300 kB."""
 MOST_RESERVED: Final = 16
-"""Connections above the limit, which serve probes alone."""
+"""Connections above the limit, for probes only."""
 MOST_WAITING: Final = 4096
-"""The kernel holds this many connections until they are accepted."""
+"""The kernel's backlog."""
 SILENT_SECONDS: Final = 30
-"""The kernel keeps a TCP connection to itself for this time, until its first byte comes."""
+"""TCP_DEFER_ACCEPT: the kernel keeps a connection until its first byte."""
 HANDSHAKE_SECONDS: Final = 30.0
 PAUSE_SECONDS: Final = 1.0
 AT_ONE_GO: Final = 256
-"""This many are accepted before what came on others is read."""
+"""Accepted in a row before other connections are served."""
 
 _SHORTAGES: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _BUSY: Final = (
@@ -46,9 +43,9 @@ _BUSY: Final = (
 
 
 def tcp_listener(host: str, port: int) -> socket.socket:
-    """A listening TCP socket. Raises ``OSError``."""
+    """Raises ``OSError``."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With its protocol named, connections do not hold back what is small: asyncio asks for it.
+    # With an explicit protocol, asyncio sets TCP_NODELAY.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -62,24 +59,22 @@ def tcp_listener(host: str, port: int) -> socket.socket:
 
 
 class _Accepted:
-    """One connection, from its acceptance on."""
-
     def __init__(self, plug: socket.socket, protocol: Connection) -> None:
         self.plug: Final = plug
         self.protocol: Final = protocol
 
     def cut(self) -> None:
-        """Close it, whatever it is doing."""
+        """Close the connection in any state."""
         if self.protocol.transport is not None:
             self.protocol.transport.abort()
         else:
-            # It may not have a transport yet: the handshake learns that nothing more comes.
+            # The transport is set after the handshake; shutdown ends the handshake.
             with contextlib.suppress(OSError):
                 self.plug.shutdown(socket.SHUT_RDWR)
 
 
 class Acceptor(Mutable):
-    """Accepts from one listening socket. ``most`` is the limit where many files may be open."""
+    """Accepts from a listening socket. ``most`` is the limit if the file limit permits it."""
 
     listener: socket.socket
     make: Callable[[], Connection]
@@ -91,12 +86,11 @@ class Acceptor(Mutable):
     _pause: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Accept connections from now on."""
         self.listener.setblocking(False)
         asyncio.get_running_loop().add_reader(self.listener.fileno(), self._accept)
 
     async def stop(self) -> None:
-        """Accept nothing more. A connection that was accepted is made; a handshake is cut off."""
+        """Stop accepting; complete accepted plain connections and abort handshakes."""
         if self._pause is not None:
             self._pause.cancel()
         asyncio.get_running_loop().remove_reader(self.listener.fileno())
@@ -114,19 +108,22 @@ class Acceptor(Mutable):
             except OSError as error:
                 if error.errno in _SHORTAGES and self._is_asked():
                     self._wait(error)
-                # Else there is none, or its client has gone.
+                # No connection is waiting, or its client has left.
                 return
             plug.setblocking(False)
             self._admit(plug)
 
     def _is_asked(self) -> bool:
-        """Whether a connection waits; the kernel needs a free file before it answers that."""
+        """Whether a connection waits.
+
+        Without free files, ``accept`` fails on an empty queue too.
+        """
         poll = select.poll()
         poll.register(self.listener, select.POLLIN)
         return bool(poll.poll(0))
 
     def _wait(self, error: OSError) -> None:
-        """Make room, and accept nothing for a moment."""
+        """Close a connection and pause: the listener stays readable, and the loop would spin."""
         loop = asyncio.get_running_loop()
         loop.call_exception_handler(
             {
@@ -165,7 +162,7 @@ class Acceptor(Mutable):
             self._known.pop(accepted, None)
 
         def requested() -> None:
-            """A whole request came: the connection is the youngest of the known ones."""
+            """Move the connection to the end; known ones are sorted by last request."""
             lost()
             self._known[accepted] = None
 
@@ -185,13 +182,13 @@ class Acceptor(Mutable):
                 ssl_handshake_timeout=None if self.tls is None else HANDSHAKE_SECONDS,
             )
         except OSError:
-            # The client left, took too long, or showed no certificate that is accepted.
+            # The client left, timed out, or sent an unaccepted certificate.
             protocol.lost()
 
     def _make_room(self) -> bool:
-        """Close the connection that is missed the least; False if all are being answered."""
+        """Close the least valuable connection; False if all are being answered."""
         oldest = next(iter(self._new), None)
-        # Those that were asked for something most recently come last.
+        # The most recently used are last.
         for rank in (Rank.WAITS, Rank.STALLED):
             oldest = oldest or next(
                 (each for each in self._known if each.protocol.rank is rank), None
@@ -205,6 +202,6 @@ class Acceptor(Mutable):
 
 
 def _room(most: int) -> int:
-    """How many connections are served: half of the files that may be open are for others."""
+    """Number of connections: half of the file limit is for everything else."""
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return max(1, min(most, files * most // (2 * MOST_CONNECTIONS)))

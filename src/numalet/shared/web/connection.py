@@ -1,7 +1,6 @@
-"""One HTTP connection: what of a request has to come within which time, and how large it may be.
+"""An HTTP connection with limits for time and size of requests.
 
-The parser takes a head of any length, a request without a Host and one with two, so that is
-checked here: a client and what stands before the server may otherwise mean different hosts.
+The parser accepts heads of any length and any number of Host headers, so both are checked here.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 LARGEST_HEAD_BYTES: Final = 64 * 1024
-"""Of the first line and the headers of a request."""
+"""Limit for request line and headers."""
 REQUEST_SECONDS: Final = 30.0
-"""From the first byte of a request to its last; also from the start to the first byte."""
+"""From first to last byte of a request, and from the connection to the first byte."""
 PROBES: Final = ("/healthz", "/livez", "/readyz")
 
 _HOST: Final = re.compile(rb"[A-Za-z0-9._~%:\[\]-]*")
@@ -32,12 +31,12 @@ _TOO_LATE: Final = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnec
 
 
 class Rank(IntEnum):
-    """The state of a connection, in the order in which the server closes them to make room."""
+    """State of a connection; the server closes lower ones first."""
 
     WAITS = 0
-    """For the rest of a request, or for the next one."""
+    """Waits for the rest of a request, or for the next one."""
     STALLED = 1
-    """Its client does not read the answer."""
+    """The client does not read the response."""
     ANSWERED = 2
 
 
@@ -46,10 +45,9 @@ def _nothing() -> None:
 
 
 class Connection(HttpToolsProtocol):
-    """A connection that ends if its client is too slow.
+    """``requested`` is called for each complete request, ``lost`` at the end.
 
-    ``requested`` is called for each whole request, ``lost`` at the end. ``for_probes`` says that
-    nothing else is answered on it.
+    With ``for_probes``, other requests are refused.
     """
 
     for_probes = False
@@ -85,6 +83,7 @@ class Connection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         heads, was_in_body = self._heads, self._in_body
         super().data_received(data)
+        # The parser may have rejected the data already.
         if self.transport.is_closing():
             return
         if (self._in_message or self._is_idle) and self._deadline is None:
@@ -106,6 +105,7 @@ class Connection(HttpToolsProtocol):
         self._in_body = True
         app = self.app
         try:
+            # Replace the application for this request only, so that uvicorn sends the refusal.
             self.app = self._refusal() or app
             super().on_headers_complete()
         finally:
@@ -126,14 +126,15 @@ class Connection(HttpToolsProtocol):
         super().resume_writing()
 
     def end_stream(self) -> None:
-        """Close a connection whose answer has begun and has not ended."""
+        """Close a connection with an unfinished response."""
         if not self._is_idle and self.cycle.response_started:
             self.transport.close()
 
     def _refusal(self) -> ASGIApp | None:
-        """The answer instead of the application's, or None."""
+        """A refusal instead of the application's response."""
         hosts = [value.strip() for name, value in self.headers if name == b"host"]
         least = 1 if self.parser.get_http_version() == "1.1" else 0
+        # A proxy and this server could otherwise pick different Host headers.
         if not least <= len(hosts) <= 1 or not all(map(_HOST.fullmatch, hosts)):
             return _answer(HTTPStatus.BAD_REQUEST, "a request has one Host header\n")
         if self.for_probes and self.url.partition(b"?")[0].decode("latin-1") not in PROBES:
@@ -149,9 +150,10 @@ class Connection(HttpToolsProtocol):
             self._deadline = None
 
     def _give_up(self) -> None:
-        """Close a connection on which a request did not come in time."""
+        """Close a connection without a timely request."""
         if self._in_message and (self._is_idle or not self.cycle.response_started):
             self.transport.write(_TOO_LATE)
+        # ``close`` waits until the client has read the buffer, which a stalled client never does.
         if self.transport.get_write_buffer_size():
             self.transport.abort()
         else:

@@ -1,4 +1,4 @@
-"""Logs what the event loop of a service complains of: one line a minute for each kind, counted."""
+"""Logs errors of the event loop, at most one line per kind and minute, with a count."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ _MOST_KINDS: Final = 100
 
 
 def text(message: str, keys: Mapping[str, Any]) -> str:
-    """A line as a text of its own."""
     return " ".join([message, *(f"{key}={value}" for key, value in keys.items())])
 
 
 class LoopLog(Mutable):
-    """``handle`` is the exception handler of an event loop; ``write`` gets a line and its keys."""
+    """``handle`` is a loop's exception handler; ``write`` receives a line and its keys."""
 
     write: Callable[[str, Mapping[str, Any]], None]
     _last: dict[str, float] = field(default_factory=dict)
     _times: dict[str, int] = field(default_factory=dict)
 
     def handle(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Say what went wrong, and how often since it was last said."""
+        """Log the error, or count it for the next line of its kind."""
         message, error = str(context.get("message", "an error")), context.get("exception")
         kind = f"{message} {type(error).__name__}" if error else message
         self._times[kind] = self._times.get(kind, 0) + 1
         now, last = loop.time(), self._last.get(kind)
+        # Bounds the memory for messages that contain varying text.
         if last is None and len(self._last) >= _MOST_KINDS:
             return
         if last is None or now - last >= EVERY_SECONDS:

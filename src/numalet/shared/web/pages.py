@@ -1,4 +1,4 @@
-"""The pages of a service that has no others: its metrics, and its probes."""
+"""Metrics and probe pages of a service."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 Readiness = Callable[[], tuple[bool, str]]
-"""Whether a service is ready, and what is to be said of it."""
+"""Readiness and its text."""
 
 
 def _always() -> tuple[bool, str]:
@@ -28,10 +28,9 @@ def application(
     others: Iterable[Route] = (),
     in_thread: bool = False,
 ) -> Starlette:
-    """An application with these pages, and others.
+    """An application with probes, metrics at ``path``, and ``others``.
 
-    ``/healthz`` answers as long as this process works. Metrics are at ``path``; those that take
-    long can be made ``in_thread``.
+    ``/healthz`` succeeds while the process works. ``in_thread`` is for slow metrics.
     """
 
     async def is_well(request: Request) -> Response:
@@ -47,6 +46,6 @@ def application(
 
     of_service = [Route("/healthz", is_well), Route("/readyz", is_ready), Route(path, page)]
     made = Starlette(routes=[*others, *of_service])
-    # Its redirects lead to the host that a client names.
+    # Starlette redirects to the Host header, which the client controls.
     made.router.redirect_slashes = False
     return made

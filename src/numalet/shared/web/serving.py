@@ -1,8 +1,7 @@
-"""Serves an ASGI application on a listening socket, within the limits of this room.
+"""Serves an ASGI application on a listening socket within limits.
 
-uvicorn has no documented settings for these limits, so parts of it are overridden here and in
-``connection``: ``docs/decisions/0016`` says which release they were tried with and which test
-watches them.
+uvicorn has no settings for these limits, so this package overrides internals;
+``docs/decisions/0016`` names the tested release and the tests.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from numalet.shared.web.accepting import MOST_CONNECTIONS, Acceptor
 from numalet.shared.web.connection import Connection
 
 IDLE_SECONDS: Final = 30.0
-"""A connection may wait for this time between two requests."""
+"""How long a connection may be idle between requests."""
 
 STOP_SECONDS: Final = 2
 
@@ -35,17 +34,16 @@ async def serving(
     stop_seconds: int | None = None,
     most: int = MOST_CONNECTIONS,
 ) -> AsyncIterator[None]:
-    """Serve an application on a listening socket until the end of the block; then close it.
+    """Serve the application during the block, then close the socket.
 
-    ``idle_seconds`` is how long a connection may wait between two requests: clients that keep
-    connections for their next request must not find them closed by then. At the end requests that
-    have come are answered, for ``stop_seconds`` at most. ``most`` connections are served.
+    ``idle_seconds`` must exceed the clients' reuse time of connections. Pending requests are
+    answered for ``stop_seconds``. ``most`` limits connections.
     """
     server = _Server(_config(app, idle_seconds, stop_seconds or STOP_SECONDS))
     server.acceptor = Acceptor(listener, server.make_connection, tls, most)
     life = asyncio.ensure_future(server.serve(sockets=[listener]))
     try:
-        # A client that connects before the server has begun waits in the backlog.
+        # Clients that connect before the server starts wait in the backlog.
         yield
     finally:
         server.should_exit = True
@@ -59,7 +57,7 @@ def _config(app: Any, idle_seconds: float, stop_seconds: int) -> uvicorn.Config:
         ws="none",
         lifespan="off",
         log_config=None,
-        # Bugs are reported by the application; the log has a form of its own.
+        # The application reports bugs; uvicorn's log format differs.
         log_level="critical",
         access_log=False,
         proxy_headers=False,
@@ -72,12 +70,11 @@ def _config(app: Any, idle_seconds: float, stop_seconds: int) -> uvicorn.Config:
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signals to others, and does not wait for answers without an end."""
+    """A server without signal handlers that does not wait for endless responses."""
 
     acceptor: Acceptor
 
     def make_connection(self) -> Connection:
-        """The protocol of a new connection."""
         loop = asyncio.get_running_loop()
         return Connection(self.config, self.server_state, self.lifespan.state, loop)
 
@@ -87,12 +84,12 @@ class _Server(uvicorn.Server):
         self.started = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        # A client that connects later would wait for its answer, and the stop for the client.
+        # A client that connects now would wait for a response, and the stop for the client.
         await self.acceptor.stop()
         for connection in self._made():
             connection.end_stream()
         await super().shutdown(sockets)
-        # Closing one waits until its client has read all that was written.
+        # ``close`` waits until the client has read everything, so abort.
         for connection in self._made():
             connection.transport.abort()
 
