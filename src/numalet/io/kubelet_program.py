@@ -1,7 +1,7 @@
-"""The version of a kubelet, read from the file of its program; the program is never executed.
+"""Reads the version of a kubelet from its program file, without executing it.
 
-A Go program carries what it was built with: the flags of the linker, by which Kubernetes and its
-distributions write the version into it, and the versions of its modules.
+A Go program contains its build info: linker flags, with which Kubernetes and distributions set the
+version, and module versions.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _PATTERNS: Final = (
     re.compile(rb"k8s\.io/component-base/version\.gitVersion=" + _TAIL),
     re.compile(rb"(?:mod|dep)\tk8s\.io/kubernetes\t" + _TAIL),
 )
-"""What the flags of the linker say, and else the version of the module; the former wins."""
+"""Linker flags first, which win over the module version."""
 
 
 def version(program: Path) -> str:
-    """The version that a program was built as; empty if it does not say, or can not be read."""
+    """The version that a program was built as; empty if unknown."""
     try:
         with program.open("rb") as file:
             if not 0 < file.seek(0, 2) <= _LARGEST_BYTES:

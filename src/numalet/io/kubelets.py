@@ -1,9 +1,9 @@
-"""Find running kubelets: a process with this root directory, or a socket that answers.
+"""Finds running kubelets: processes with this root directory, or sockets that answer.
 
-A process counts by its name; kubelets that are part of a larger program are known too. Its root
-directory is on its command line, and means what it means to that process, which may live in a
-container. A socket counts if a server answers. In doubt the answer is yes: writing under a
-running kubelet is worse than refusing.
+Processes are recognised by name, including larger programs with a kubelet inside. The root
+directory on the command line is resolved in the file system of the process, which may be a
+container. In doubt a kubelet counts as running: a refusal is better than writing below a running
+kubelet.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def at_work_in(directory: Path, proc: Path = PROC) -> str | None:
     """The running kubelet in a few words, or None.
 
     Args:
-        directory: what may be a kubelet's root directory.
+        directory: a possible root directory of a kubelet.
         proc: the proc file system.
     """
     for process in _processes(proc):
@@ -54,10 +54,10 @@ def at_work_in(directory: Path, proc: Path = PROC) -> str | None:
 class KubeletProcess(Value):
     """A process that is a kubelet, or has one inside.
 
-    ``started_ticks`` is when it started, in clock ticks after boot. ``root_dir`` is its root
-    directory as it names it itself, and ``seen_as`` the same directory from here: the process may
-    live in a container. ``folder`` is its folder in the proc file system. ``flags`` are those of
-    the kubelet, without dashes, in order; flags that it cannot read are left out.
+    ``started_ticks`` is its start in clock ticks after boot. ``root_dir`` is its root directory as
+    on its command line, ``seen_as`` the path to the same directory from outside its container.
+    ``folder`` is its folder in /proc. ``flags`` are the kubelet's valid flags in order, without
+    dashes.
     """
 
     pid: int
@@ -70,29 +70,28 @@ class KubeletProcess(Value):
 
     @property
     def who(self) -> str:
-        """The process in a few words."""
         return f"process {self.pid}, {self.name}"
 
     @property
     def is_alone(self) -> bool:
-        """Whether the program is the kubelet itself, so that its command line says all."""
+        """Whether the program is the kubelet itself, so that its command line is complete."""
         return self.name == _KUBELET
 
     @property
     def root(self) -> Path:
-        """The root of its file system, as this program can open it."""
+        """The root of its file system, reachable from this program."""
         return self.folder / "root"
 
     def values(self, flag: str) -> tuple[str, ...]:
         return tuple(value for name, value in self.flags if name == flag)
 
     def path(self, named: str) -> Path:
-        """A path that this process names, as this program can open it."""
+        """A path in the view of this process, reachable from this program."""
         return _seen(self.folder, named)
 
 
 def processes(proc: Path = PROC) -> Iterator[KubeletProcess]:
-    """Every kubelet process of this machine, whichever its root directory is."""
+    """All kubelet processes of this machine."""
     for folder in _processes(proc):
         process = _process(folder)
         if process is not None:
@@ -111,7 +110,7 @@ def process_of(directory: Path, proc: Path = PROC) -> KubeletProcess | None:
 
 
 def _process(folder: Path) -> KubeletProcess | None:
-    """A kubelet process of the proc file system; None for other and ended processes."""
+    """A kubelet process in /proc; None for other and ended processes."""
     name = _name(folder)
     if name is None:
         return None
@@ -132,32 +131,31 @@ def _process(folder: Path) -> KubeletProcess | None:
 
 
 def _seen(folder: Path, named: str) -> Path:
-    """A path that a process names, as this program can open it."""
+    """A path in the view of a process, reachable from this program."""
     seen = folder / ("root" if named.startswith("/") else "cwd") / named.lstrip("/")
     with suppress(FileNotFoundError):
         try:
             seen.stat()
         except PermissionError:
-            # Without access to the process, its paths are read in our own file system.
+            # Without ptrace access to the process, assume that it shares our file system.
             return Path(named)
     return seen
 
 
 def _started_ticks(process: Path) -> int:
-    """Start of a process in clock ticks after boot; 0 if not readable."""
+    """Start of a process in clock ticks after boot; 0 if unreadable."""
     try:
         text = (process / "stat").read_text(errors="replace")
-        # The name of a program, which may hold anything, ends with the last parenthesis.
+        # The program name may contain parentheses and spaces; it ends at the last ")".
         return int(text.rpartition(")")[2].split()[19])
     except (OSError, ValueError, IndexError):
         return 0
 
 
 def config_file(directory: Path, process: KubeletProcess | None) -> Path | None:
-    """The configuration file of the kubelet of a directory, or None.
+    """The configuration file of the kubelet with this root directory, or None.
 
-    It is the one on the kubelet's command line, as the kubelet sees it, or ``config.yaml`` in the
-    directory, where kubeadm has it.
+    It is the one on the command line, else ``config.yaml`` in the directory, as kubeadm writes it.
     """
     named = process.values("config") if process is not None and process.is_alone else ()
     if process is not None and named:
@@ -167,10 +165,7 @@ def config_file(directory: Path, process: KubeletProcess | None) -> Path | None:
 
 
 def config_sources(directory: Path, process: KubeletProcess | None) -> ConfigSources | None:
-    """The sources of the kubelet's configuration, or None.
-
-    Flags that decide nothing here are left out.
-    """
+    """The sources of the kubelet's configuration, without unknown flags; or None."""
     file = config_file(directory, process)
     given = () if process is None else process.flags
     flags = [(name, value) for name, value in given if kubelet_flags.is_known(name)]
@@ -187,7 +182,7 @@ def config_sources(directory: Path, process: KubeletProcess | None) -> ConfigSou
 
 
 def node_name(directory: Path, proc: Path = PROC) -> str:
-    """What the kubelet of a directory calls its node by its command line, empty if that is silent.
+    """The node name on the kubelet's command line; empty without one.
 
     Kubelet v1.32: ``nodeutil.GetHostname``; a cloud provider may choose another name.
     """
@@ -205,19 +200,19 @@ def _processes(proc: Path) -> Iterator[Path]:
 
 
 def _name(process: Path) -> str | None:
-    """The name of the process if it is, or may contain, a kubelet that has not ended."""
+    """The name of a live process that is, or may contain, a kubelet."""
     try:
         name = (process / "comm").read_text(errors="replace").strip()
         if name != _KUBELET and name not in _WITH_A_KUBELET_INSIDE:
             return None
-        # A process that has ended and waits for its parent has no command line any more.
+        # A zombie has an empty command line.
         return name if (process / "cmdline").read_bytes() else None
     except OSError:
         return None
 
 
 def _flags(process: Path, name: str) -> tuple[tuple[str, str], ...]:
-    """The flags of the kubelet on the command line of a process; raises ``OSError``."""
+    """The kubelet's flags on the command line of a process; raises ``OSError``."""
     text = (process / "cmdline").read_bytes().decode(errors="replace")
     words = text.removesuffix("\0").split("\0")[1:]
     given = flag_words.of_program(words, name)
@@ -230,10 +225,11 @@ def _works_in(process: Path, name: str, directory: Path) -> bool:
     except OSError:
         return True
     if root_dir is None and name != _KUBELET:
-        # These programs have other defaults, and files with further arguments.
+        # These programs have other defaults, and files with more arguments.
         return directory.resolve().as_posix().endswith(ROOT_DIR)
     seen_by_it = process / "root" / (root_dir or ROOT_DIR).lstrip("/")
     try:
+        # Compare inodes, since bind mounts give one directory several paths.
         return seen_by_it.samefile(directory)
     except OSError:
         return Path(root_dir or ROOT_DIR).resolve() == directory.resolve()
@@ -256,12 +252,13 @@ def _answer(folder: Path) -> str | None:
     except (FileNotFoundError, ConnectionRefusedError):
         return None
     except OSError as error:
+        # A full backlog or missing permission: a server exists.
         return f"cannot be queried: {error.strerror or error}"
 
 
 @contextmanager
 def short(path: Path) -> Iterator[Path]:
-    """The path of a socket in at most 107 bytes, which is all that its address holds."""
+    """A path to the socket of at most 107 bytes, the limit of sockaddr_un."""
     if len(os.fsencode(path)) <= _LONGEST_ADDRESS:
         yield path
         return

@@ -277,10 +277,11 @@ def _settle(folder: str, remove: Callable[[str], None]) -> None:
 
 def _finish(folder: str, steps: Sequence[ReplacedFile]) -> None:
     if not all(step.is_done(folder) or step.is_due(folder) for step in steps):
-        # Another program has written since, and knows better.
+        # Another program has written since; its content must not be lost.
         return
     due = [step for step in steps if not step.is_done(folder)]
     there = (identity(_beside(step.place(folder), step.new)) for step in due)
+    # A temporary file is missing or changed, so the write cannot be completed.
     if not all(actual == step.after for actual, step in zip(there, due, strict=True)):
         undo(folder, steps)
         return
@@ -291,7 +292,7 @@ def _finish(folder: str, steps: Sequence[ReplacedFile]) -> None:
     except Unfinished:
         raise
     except BadInput:
-        # Then all is as it was before, which will do.
+        # The rollback succeeded; the folder is consistent.
         return
 
 
@@ -310,15 +311,15 @@ def _is_at(path: str, descriptor: int) -> bool:
 
 
 def _steps(folder: str, descriptor: int) -> Sequence[ReplacedFile]:
-    """What an intent says, if it can be believed; nothing if it was not written to its end.
+    """The steps of a trustworthy intent, or none if it is incomplete.
 
-    Nothing is replaced before the whole of it is on the disk. Raises ``BadInput``.
+    Nothing is replaced before the complete intent is on disk. Raises ``BadInput``.
     """
     status = os.fstat(descriptor)
     path = f"{folder}/{NAME}"
     is_own = status.st_uid == os.geteuid() and not status.st_mode & _OTHERS_WRITE
     if is_own and stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST_BYTES:
-        # A file system may have the size on the disk already, and zeros for the content.
+        # After a crash some file systems have the new size but zeros for the content.
         written = os.pread(descriptor, _LARGEST_BYTES, 0).rstrip(b"\0")
         if _is_cut_off(written):
             return ()
@@ -340,7 +341,8 @@ def _is_cut_off(written: bytes) -> bool:
 
 
 def _is_below(folder: str, step: ReplacedFile) -> bool:
-    """Whether a step is about a file of this folder and temporary names of that file."""
+    """Whether a step has a file of this folder and temporary names of that file."""
+    # A forged intent must not make root rename files elsewhere.
     parts = Path(step.name).parts
     if not parts or Path(step.name).is_absolute() or ".." in parts:
         return False
@@ -352,9 +354,9 @@ def _is_below(folder: str, step: ReplacedFile) -> bool:
 
 
 class refusing:  # noqa: N801 - it reads as what it does
-    """Turns an error of the operating system in its block into a finding about this file.
+    """Turns an ``OSError`` in the block into a finding about this file.
 
-    A class, since an agent passes several of them at every decision.
+    A class rather than a generator, which is slower: an agent uses several at every decision.
     """
 
     __slots__ = ("_path",)
@@ -373,7 +375,6 @@ class refusing:  # noqa: N801 - it reads as what it does
 
 
 def refusal(path: Path | str, error: OSError | ValueError) -> BadInput:
-    """An error of the operating system as a finding about this file."""
     text = str(path)
     reason = getattr(error, "strerror", None) or str(error)
     return BadInput([FilesUnwritable(path=text, error=reason, where=Location(text))])

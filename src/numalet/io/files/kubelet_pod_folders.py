@@ -1,4 +1,4 @@
-"""The folders that a kubelet has for its pods, as a list of the pods that it knows."""
+"""Lists the pods that a kubelet knows by the folders that it creates for them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _PODS: Final = "pods"
 
 
 def uids(root: Path) -> frozenset[str] | None:
-    """The uids of the pods that the kubelet of this root directory works on; None if not known.
+    """The uids of pods that the kubelet with this root directory has; None if unknown.
 
-    It makes the folder of a pod when it begins to work on it, and removes it when the pod is gone.
-    Kubelet v1.32: ``makePodDataDirs``, ``cleanupOrphanedPodDirs``.
+    The kubelet creates a pod's folder before it starts the pod, and removes it after the pod is
+    gone. Kubelet v1.32: ``makePodDataDirs``, ``cleanupOrphanedPodDirs``.
     """
     try:
         return frozenset(each.name for each in (root / _PODS).iterdir())

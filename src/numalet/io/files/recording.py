@@ -1,7 +1,7 @@
-"""A file of recorded scenarios, one JSON document per line, to which one more is added.
+"""A file of recorded scenarios, one JSON document per line, to which one is appended.
 
-The file is read when the work begins, so that an unusable one is known before anything else is
-written; and it is replaced as a whole, so that a reader never sees half a line.
+It is read first, so that an unusable file is reported before anything is written, and replaced as a
+whole, so that readers never see half a line.
 """
 
 from __future__ import annotations
@@ -21,22 +21,20 @@ SUFFIX: Final = ".jsonl"
 
 
 class Recording(Value):
-    """The file, and the text that was in it."""
-
     path: Path
     text: str
 
     def append(self, document: Mapping[str, Any]) -> None:
-        """Add one document. Raises ``BadInput`` if the file can not be written."""
+        """Append one document. Raises ``BadInput`` if the file is not writable."""
         before = self.text if self.text.endswith("\n") or not self.text else f"{self.text}\n"
         atomic.write_text(self.path, f"{before}{json.dumps(document)}\n")
 
 
 def read(path: Path) -> Recording:
-    """The recording in a file, empty if there is none yet.
+    """The recording in a file; empty if the file does not exist.
 
     Raises:
-        BadInput: it has another kind of name, or can not be read.
+        BadInput: the suffix differs, or the file is unreadable.
     """
     if path.suffix != SUFFIX:
         where = Location("--record")

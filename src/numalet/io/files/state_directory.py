@@ -1,8 +1,7 @@
-"""A kubelet's state directory: the state files in it, by name.
+"""A kubelet's state directory: its state files by name.
 
-The device checkpoint is in the folder of the device plugins below the directory, as a kubelet
-has it, or beside the others, as in a copy of the files. Only files whose content changed are
-written, all of them or none.
+The device checkpoint is in the folder of device plugins, as a kubelet stores it, or next to the
+others, as in a copy. Only changed files are written, all or none.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ FILE_OF_ROOM: Mapping[str, str] = MappingProxyType(
         "device-state": device_file.FILE_NAME,
     }
 )
-"""Names of the state files by the first part of the codes of what may be wrong with them."""
+"""State files by the first part of the codes of their findings."""
 
 FILE_NAMES = tuple(FILE_OF_ROOM.values())
 
@@ -38,9 +37,9 @@ DEVICE_PLUGINS = "device-plugins"
 
 
 class StateDirectory(Value):
-    """The directory, and what was in it when it was read.
+    """The directory and its content when it was read.
 
-    ``device_place`` is where the device checkpoint was then; empty if it was not there.
+    ``device_place`` is the path of the device checkpoint, empty if it was absent.
     """
 
     path: Path
@@ -48,7 +47,6 @@ class StateDirectory(Value):
     device_place: str = ""
 
     def path_of(self, name: str) -> Path:
-        """Where the file of this name is, or would be written."""
         return Path(self._place_of(name))
 
     def _place_of(self, name: str) -> str:
@@ -57,11 +55,11 @@ class StateDirectory(Value):
         return _place_of(str(self.path), name)
 
     def holding(self, files: Mapping[str, str]) -> StateDirectory:
-        """The same directory with these files in it, once they have been written."""
+        """The same directory with these files as its content."""
         return replace(self, files=files)
 
     def write(self, files: Mapping[str, str]) -> tuple[str, ...]:
-        """Write what differs from what was read; the names that were written."""
+        """Write the changed files and return their names."""
         before = self.files
         changed = sorted([name for name, text in files.items() if before.get(name) != text])
         atomic.write_texts({self._place_of(name): files[name] for name in changed})
@@ -69,9 +67,9 @@ class StateDirectory(Value):
 
 
 def read(path: Path) -> StateDirectory:
-    """The state files of a directory; those that are missing are left out.
+    """The state files of a directory, without missing ones.
 
-    Raises ``BadInput`` if there is no such directory or a file can not be read.
+    Raises ``BadInput`` if the directory does not exist or a file is unreadable.
     """
     files, places = {}, {}
     with _readable(path):
@@ -86,12 +84,12 @@ def read(path: Path) -> StateDirectory:
 
 
 def folders(root: Path) -> tuple[Path, ...]:
-    """The folders in which state files of a kubelet with this root directory may be."""
+    """The folders that may have state files of a kubelet with this root directory."""
     return root, root / DEVICE_PLUGINS
 
 
 def signatures(root: Path) -> tuple[object, ...]:
-    """Another value than before once a state file was written; for the price of a few ``stat``."""
+    """A value that changes when a state file changes; costs a few ``stat`` calls."""
     there: list[object] = []
     for folder in folders(root):
         for name in FILE_NAMES:
@@ -104,15 +102,15 @@ def signatures(root: Path) -> tuple[object, ...]:
 
 
 def is_state_file(path: Path) -> bool:
-    """Whether a file of this name is a state file."""
     return path.name in FILE_NAMES
 
 
 def _place_of(directory: str, name: str) -> str:
-    """The first place of a state file, unless it is only in the other one."""
+    """The path of a state file."""
     beside = f"{directory}/{name}"
     if name != device_file.FILE_NAME:
         return beside
+    # Prefer the kubelet's own place, unless the file is only in the other one.
     below = f"{directory}/{DEVICE_PLUGINS}/{name}"
     if os.path.exists(below):
         return below
@@ -121,20 +119,18 @@ def _place_of(directory: str, name: str) -> str:
 
 
 def read_file(path: Path) -> str | None:
-    """The text of a state file, None if there is none.
+    """The text of a state file, or None if it is absent.
 
-    Bytes that are no text become U+FFFD, as in Go: the content is damaged then, and what is said
-    and done about damage is the same whatever the disk made of the file.
-
-    Raises ``BadInput`` if it can not be read.
+    Raises ``BadInput`` if it is unreadable.
     """
     with _readable(path):
         if path.exists() and not path.is_file():
             raise BadInput([FilesNoRegularFile(path=str(path), where=Location(str(path)))])
     try:
+        # Go reads invalid UTF-8 as U+FFFD, too, so damaged files give the kubelet's findings.
         return yaml_source.read_bytes(path).decode(errors="replace")
     except BadInput:
-        # Between the check and the reading nothing is locked, so reading decides.
+        # The file may vanish after the check above, so the read decides.
         if path.exists():
             raise
         return None
@@ -142,7 +138,7 @@ def read_file(path: Path) -> str | None:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Raise ``BadInput`` where the folders above do not let this user in."""
+    """Raise ``BadInput`` if this user may not search the folders above."""
     try:
         yield
     except OSError as error:

@@ -1,6 +1,6 @@
-"""Temporary files, in which new contents are written before they are renamed into their places.
+"""Temporary files for new contents, which are then renamed into place.
 
-Their names are registered by what makes them, so that none is forgotten if that fails.
+``create`` registers each name, so that it is removed if a later step fails.
 """
 
 from __future__ import annotations
@@ -15,33 +15,32 @@ from numalet.core.model.findings import BadInput, Location
 from numalet.io.findings.files import FilesNotAFile
 
 NEW_FILE: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-"""The flags with which a file is opened that must not be there yet."""
+"""Flags to create a file that must not exist."""
 PRIVATE: Final = 0o600
-"""The mode with which it is made; a umask that takes something from it takes the owner's access."""
+"""The mode of new files. Every umask keeps it, except one that would lock the owner out."""
 
 RANDOM: Final = "[a-z0-9_]{8}"
-"""How their names end; earlier versions took them from ``tempfile``."""
+"""The last part of the names; earlier versions took it from ``tempfile``."""
 
 
 def prefix(name: str) -> str:
-    """How the names of temporary files of a file begin; names have an end."""
+    """The first part of the names, cut because file systems limit names to 255 bytes."""
     return f".{name[:100]}."
 
 
 def likely_end() -> str:
-    """An end of a name that no other temporary file has, unless it was chosen on purpose."""
+    """An ending that is unused unless another process chose it on purpose."""
     return f"{time.monotonic_ns() & 0xFFFFFFFF:08x}"
 
 
 def random_end() -> str:
-    """An end of a name that no other temporary file is likely to have."""
     return os.urandom(4).hex()
 
 
 def target(path: str) -> tuple[str, os.stat_result | None]:
-    """What is to be replaced, behind all links, and its status; None without a file there.
+    """The file to replace, with links resolved, and its status, None if it is absent.
 
-    Raises ``OSError``, and ``BadInput`` if it is no file.
+    Raises ``OSError``, and ``BadInput`` if it is not a regular file.
     """
     place = path
     try:
@@ -57,9 +56,9 @@ def target(path: str) -> tuple[str, os.stat_result | None]:
 
 
 def create(start: str, end: str, made: list[str]) -> int:
-    """The descriptor of a new file, whose name is the last of those that were ``made`` then.
+    """Create a file and return its descriptor; the name is appended to ``made``.
 
-    The name has this ``start``, and this ``end`` if that is free. Raises ``OSError``.
+    The name is ``start`` and ``end``, or a random end if that is taken. Raises ``OSError``.
     """
     while True:
         name = start + end
@@ -73,9 +72,9 @@ def create(start: str, end: str, made: list[str]) -> int:
 
 
 def fill(descriptor: int, text: str | bytes, mode: int | None = None) -> None:
-    """Write a file that ``create`` made, and give it the mode of the one that it replaces.
+    """Write a file from ``create``, and give it the mode of the one that it replaces.
 
-    Raises ``OSError``, and ``ValueError`` for a text that has no bytes.
+    Raises ``OSError``, and ``ValueError`` for a text that cannot be encoded.
     """
     if mode is not None and mode != PRIVATE:
         os.fchmod(descriptor, mode)
@@ -85,20 +84,19 @@ def fill(descriptor: int, text: str | bytes, mode: int | None = None) -> None:
 
 
 def close(opened: Iterable[tuple[str, int]]) -> None:
-    """Close all these files, which are given with what they are for."""
     for _, descriptor in opened:
         try:
             os.close(descriptor)
         except OSError:
-            # What was written is on the disk, or is given up; the descriptor is gone either way.
+            # The data are synced or abandoned, and the descriptor is closed even after an error
+            # (Linux).
             continue
 
 
 def remove(made: Iterable[str]) -> None:
-    """Remove these names, as far as they are there and the disk lets them be removed."""
     for path in made:
         try:
             os.unlink(path)
         except OSError:
-            # One that stays is swept away when the folder is opened next.
+            # A leftover is removed when the folder is next opened.
             continue

@@ -1,11 +1,10 @@
-"""Whether other users could change what root is about to believe, run or write into.
+"""Checks that other users cannot change files that root reads, executes or writes.
 
-Who may write a folder may replace everything in it, and who owns it may let others write; the same
-goes for all folders above, and for those that links on the way lead through. A folder in which
-everybody may make files but only touch their own, as ``/tmp`` is, may be above one's own folder,
-but not be it. What does not exist yet can not be anybody's.
+A user who can write to a folder can replace its content, and its owner can grant that; the same
+holds for all parent folders and for those behind links. A sticky folder such as ``/tmp`` is allowed
+as a parent, but not as the last folder. A path that does not exist yet is fine.
 
-Only root is asked this: everybody else's programs have no more rights than the user has.
+Only root needs this: programs of other users have no rights beyond the user's.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _ACL: Final = "system.posix_acl_access"
 
 
 def doubt(path: Path) -> Finding | None:
-    """Why root should not believe what is at this path; None if it may, or nothing is there."""
+    """Why root should not trust this path; None if it may, or if it does not exist."""
     if os.geteuid() != 0:
         return None
     here, links = Path("/"), 0
@@ -32,6 +31,7 @@ def doubt(path: Path) -> Finding | None:
     finding = _of_one(here, here.lstat(), is_last=not parts)
     while parts and finding is None:
         name = parts.popleft()
+        # Resolve the path by hand, because each link on the way needs a check, too.
         if name == "..":
             here = here.parent
             continue
@@ -42,6 +42,7 @@ def doubt(path: Path) -> Finding | None:
         if stat.S_ISLNK(status.st_mode):
             links += 1
             finding = _of_owner(here / name, status)
+            # Like the kernel, which gives up after 40 links (ELOOP).
             target = (here / name).readlink() if links <= _MOST_LINKS else Path()
             parts.extendleft(reversed(target.parts))
             if target.is_absolute():
@@ -54,7 +55,7 @@ def doubt(path: Path) -> Finding | None:
 
 
 def doubt_of_entry(path: Path) -> Finding | None:
-    """The same for something in a folder that was asked about already."""
+    """``doubt`` for an entry of a folder that has been checked."""
     if os.geteuid() != 0:
         return None
     try:
@@ -65,7 +66,7 @@ def doubt_of_entry(path: Path) -> Finding | None:
 
 
 def of_others(folder: Path) -> list[str]:
-    """Names of what is in a folder and belongs neither to this user nor to root."""
+    """Names of entries in a folder that belong neither to this user nor to root."""
     try:
         entries = sorted(folder.iterdir())
         return [each.name for each in entries if each.lstat().st_uid not in (0, os.geteuid())]
@@ -96,7 +97,7 @@ def _others_may_write(path: Path, status: os.stat_result) -> bool:
         return True
     if not status.st_mode & stat.S_IWGRP:
         return False
-    # Of a file with a list of rights these bits are what any user in the list may have at most.
+    # With an ACL the group bits are its mask: the most that any entry grants.
     return status.st_gid != 0 or _has_list(path)
 
 

@@ -1,4 +1,4 @@
-"""Where an API server is and who asks it: from a kubeconfig, or from inside the cluster."""
+"""Finds the API server and its credentials, in a kubeconfig or in a pod."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def of(
     environment: Mapping[str, str] | None = None,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> Access:
-    """The access by this kubeconfig and context; its current context for None.
+    """The access from this kubeconfig and context; by default its current context.
 
-    Without a file it is by $KUBECONFIG, else ~/.kube/config, else that of a pod. A kubeconfig
-    without a proxy goes by that of the environment, as kubectl does.
+    Without a file: $KUBECONFIG, else ~/.kube/config, else the service account of a pod. Without a
+    proxy in the kubeconfig, the environment's proxy applies, as in kubectl.
 
     Raises:
-        BadInput: there is none, or it can not be used; with every finding.
+        BadInput: with all errors, if there is no usable access.
     """
     environment = os.environ if environment is None else environment
     paths = (kubeconfig,) if kubeconfig is not None else _usual(environment)
@@ -52,7 +52,7 @@ def of(
 def in_cluster(
     environment: Mapping[str, str], service_account: Path = SERVICE_ACCOUNT
 ) -> Access | None:
-    """The access that a pod has; None outside of one."""
+    """The access that a pod has; None outside a pod."""
     host = environment.get("KUBERNETES_SERVICE_HOST", "")
     port = environment.get("KUBERNETES_SERVICE_PORT", "")
     token_file = service_account / "token"
@@ -69,9 +69,10 @@ def in_cluster(
 
 
 def _usual(environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """The files where kubectl reads: those of $KUBECONFIG that there are, else the user's."""
+    """The default files of kubectl: those in $KUBECONFIG that exist, else the user's."""
     named = [Path(each) for each in environment.get("KUBECONFIG", "").split(os.pathsep) if each]
     if named:
+        # If all are missing, keep the first for the error message.
         return tuple(each for each in named if each.exists()) or (named[0],)
     home = environment.get("HOME", "")
     own = Path(home or "/") / ".kube" / "config"

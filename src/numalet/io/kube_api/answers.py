@@ -1,4 +1,4 @@
-"""What comes of a request that did not succeed: the server's refusal, or no answer at all."""
+"""The errors of a request: a refusal by the server, or no answer."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _BLANKS: Final = re.compile(r"\s+")
 
 
 class ApiStatus(Value):
-    """An answer that is no success: code of HTTP, Kubernetes' reason, the server's message.
+    """An error from the server: HTTP code, Kubernetes reason, message.
 
-    ``retry_after_seconds`` is how long the server asks to wait; None if it does not ask. What a
-    code means is said here, and no other place compares codes.
+    ``retry_after_seconds`` is the delay that the server requests, if any. The properties interpret
+    the codes; other modules do not compare codes.
     """
 
     code: int
@@ -39,47 +39,46 @@ class ApiStatus(Value):
 
     @property
     def is_unauthorized(self) -> bool:
-        """Whether the server does not know who asks."""
+        """Whether the server does not recognise the credentials."""
         return self.code == _UNAUTHORIZED
 
     @property
     def is_forbidden(self) -> bool:
-        """Whether the server knows who asks, and that one may not."""
+        """Whether the user is known but lacks the permission."""
         return self.code == _FORBIDDEN
 
     @property
     def is_absent(self) -> bool:
-        """Whether there is no such object, or no such kind of objects."""
+        """Whether the object, or its kind, does not exist."""
         return self.code == _NOT_FOUND
 
     @property
     def is_conflict(self) -> bool:
-        """Whether it is there already, was changed meanwhile, or belongs to another manager."""
+        """Whether it exists already, has changed since, or belongs to another manager."""
         return self.code == _CONFLICT
 
     @property
     def is_gone(self) -> bool:
-        """Whether the server does not remember the version that it was asked about."""
+        """Whether the server no longer has the requested version."""
         return self.code == _GONE
 
     @property
     def is_temporary(self) -> bool:
-        """Whether nothing is wrong with the request: later the same one may succeed."""
+        """Whether the same request may succeed later."""
         return self.code == _TOO_MANY_REQUESTS or self.code >= _INTERNAL_ERROR
 
 
 class ApiRefused(Exception):  # noqa: N818 - it is an answer
-    """The API server answered, and not with a success."""
+    """The API server answered with an error."""
 
     def __init__(self, status: ApiStatus, asked: str = "") -> None:
         super().__init__(status, asked)
         self.status = status
         self.asked = asked
-        """The request, as ``GET /api/v1/nodes``."""
+        """The request, such as ``GET /api/v1/nodes``."""
 
     @property
     def finding(self) -> Finding:
-        """The same for a user."""
         status = self.status
         return KubeApiRefused(
             asked=self.asked, status=status.code, reason=status.reason, message=status.message
@@ -91,11 +90,9 @@ class ApiRefused(Exception):  # noqa: N818 - it is an answer
 
 
 def of_apply(refused: ApiRefused, path: str) -> ApiRefused:
-    """The refusal of a server-side apply of this object, with the verb that it is about.
-
-    Where the object is not there yet, who applies it needs the verb create, too. Without it
-    servers refuse with a message that ends where the reason should begin.
-    """
+    """Complete the server's message about a refused server-side apply."""
+    # To apply an object that does not exist, the user also needs the verb create. Without it,
+    # servers send a message that ends after "is forbidden:".
     status = refused.status
     message = status.message.rstrip()
     if not (status.is_forbidden and message.endswith(" is forbidden:")):
@@ -106,7 +103,7 @@ def of_apply(refused: ApiRefused, path: str) -> ApiRefused:
 
 
 class ApiUnreachable(Exception):  # noqa: N818 - whose fault it is is not known
-    """No complete answer came: no connection, or one that broke or stayed silent."""
+    """There was no complete answer: no connection, a broken one, or a timeout."""
 
     def __init__(self, problem: str, server: str = "") -> None:
         super().__init__(problem, server)
@@ -115,7 +112,6 @@ class ApiUnreachable(Exception):  # noqa: N818 - whose fault it is is not known
 
     @property
     def finding(self) -> Finding:
-        """The same for a user."""
         return KubeApiUnreachable(server=self.server, problem=self.problem)
 
     def __str__(self) -> str:
@@ -139,7 +135,7 @@ _decoder: Final = msgspec.json.Decoder(_Status)
 def status_of(
     code: int, headers: Mapping[str, str], body: bytes, now: datetime | None = None
 ) -> ApiStatus:
-    """The status of an answer; one of a proxy, which is no ``Status``, is shown as it is."""
+    """The status of an error; a body that is not a ``Status`` (from a proxy) is the message."""
     retry = _retry_after(headers.get("retry-after", ""), now)
     try:
         status = _decoder.decode(body)
@@ -152,7 +148,7 @@ def status_of(
 
 
 def _retry_after(text: str, now: datetime | None) -> float | None:
-    """Seconds of a header that has a number or a date; None for one that has neither."""
+    """Seconds from a Retry-After header with a number or a date."""
     text = text.strip()
     if text.isascii() and text.isdecimal():
         return float(text[:10])
@@ -165,6 +161,6 @@ def _retry_after(text: str, now: datetime | None) -> float | None:
 
 
 def _shown(body: bytes) -> str:
-    """The beginning of a body that is no ``Status``, on one line."""
+    """The beginning of a body on one line."""
     text = _BLANKS.sub(" ", body[: 4 * _LONGEST_SHOWN].decode("utf-8", "replace")).strip()
     return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"

@@ -1,8 +1,7 @@
-"""Asks an API server: one object, a page, a change; or a stream of events.
+"""Sends requests to an API server: reads, changes, and streams of events.
 
-Server-side apply and merge patches are answered by the whole object as it then is. A request
-that the server asks to repeat later (429, or 5xx with Retry-After) is repeated, for as long as
-``patience_seconds`` allows; a token that it does not know is read again once.
+A request that the server wants repeated later (429, or 5xx with Retry-After) is repeated within
+``patience_seconds``. After 401, the credentials are read again once.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _CONNECT_SECONDS: Final = 10.0
 
 
 class PatchKind(Enum):
-    """What the body of a patch is."""
+    """The format of a patch."""
 
     MERGE = "application/merge-patch+json"
     JSON = "application/json-patch+json"
@@ -56,17 +55,17 @@ class PatchKind(Enum):
 
 _APPLY: Final = "application/apply-patch+yaml"
 _REPEATABLE: Final = frozenset({_APPLY, PatchKind.MERGE.value})
-"""Bodies that may arrive twice and make no difference."""
+"""Requests with these bodies may arrive twice without further effect."""
 _BROKEN: Final = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
 
 
 class RequestLimits(Value):
-    """How long, and how many at once.
+    """Time limits, and the number of parallel requests.
 
-    A request may last ``request_seconds`` in all. ``patience_seconds`` is how long the server may
-    put a request off altogether; 0 for callers with a pace of their own, which get the first 429.
-    A connection is kept for ``kept_seconds`` after a request. All that are kept are examined before
-    each request, so a client that always asks should not keep those of a busier time.
+    ``request_seconds`` limits one request. ``patience_seconds`` limits the total delay that the
+    server may request; 0 for callers with their own backoff, which get the first 429.
+    ``kept_seconds`` is how long an idle connection stays open: the pool checks each before a
+    request, so many idle ones slow a busy client down.
     """
 
     request_seconds: float = 90.0
@@ -87,7 +86,7 @@ async def opened(
     """A client with its connections, which are closed at the end.
 
     Raises:
-        BadInput: the credentials of the access can not be used.
+        BadInput: the credentials are not usable.
     """
     clock = clock or LoopClock()
     credentials = ApiCredentials(access, clock)
@@ -100,10 +99,10 @@ async def opened(
 
 
 class ApiClient:
-    """Paths are those of the API, as ``/api/v1/nodes``; bodies are bytes, or values for JSON.
+    """Paths are those of the API, such as ``/api/v1/nodes``; bodies are bytes, or values for JSON.
 
-    Every method raises ``ApiRefused`` for an answer that is no success, and ``ApiUnreachable``
-    if no complete answer came.
+    Methods return the object as JSON. They raise ``ApiRefused`` if the server answers with an
+    error, and ``ApiUnreachable`` without a complete answer.
     """
 
     def __init__(
@@ -124,20 +123,18 @@ class ApiClient:
         self._places = asyncio.Semaphore(limits.requests_at_once)
 
     async def get(self, path: str, query: Query | None = None) -> bytes:
-        """What is there, as JSON."""
         return await self._ask("GET", path, query)
 
     async def get_dated(self, path: str) -> tuple[bytes, datetime | None]:
-        """What is there, and the server's clock when it answered, if it said that."""
+        """The object, and the server's time from the Date header, if it has one."""
         response = await self._answer("GET", path, None, None, _JSON)
         return response.content, _date(response.headers.get("date", ""))
 
     async def create(self, path: str, body: Body, query: Query | None = None) -> bytes:
-        """The object as it was stored; ``path`` is that of its collection."""
+        """The created object; ``path`` is that of its collection."""
         return await self._ask("POST", path, query, body)
 
     async def replace(self, path: str, body: Body, query: Query | None = None) -> bytes:
-        """The object as it was stored."""
         return await self._ask("PUT", path, query, body)
 
     async def apply(
@@ -151,8 +148,7 @@ class ApiClient:
         """The object after a server-side apply by this manager.
 
         Raises:
-            ApiRefused: also as a conflict, where another manager owns a field and ``force``
-                is not set.
+            ApiRefused: also if another manager owns a field and ``force`` is not set (conflict).
         """
         asked = {"fieldManager": manager, "force": force, **(query or {})}
         try:
@@ -163,7 +159,6 @@ class ApiClient:
     async def patch(
         self, path: str, body: Body, kind: PatchKind = PatchKind.MERGE, query: Query | None = None
     ) -> bytes:
-        """The object after a patch."""
         return await self._ask("PATCH", path, query, body, kind.value)
 
     async def delete(
@@ -176,10 +171,10 @@ class ApiClient:
     async def stream(
         self, path: str, query: Query | None, silence_seconds: float
     ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """The pieces of a long answer as they come, from when it was granted.
+        """The chunks of a long answer; the context is entered once the server accepts the request.
 
-        They end where the server ends the answer. ``ApiUnreachable`` is raised where it breaks,
-        or where nothing came for ``silence_seconds``.
+        They end with the answer. ``ApiUnreachable`` is raised if it breaks, or after
+        ``silence_seconds`` without data.
         """
         sent = _Sent("GET", path, _url(path, query))
         answer = await self._known(lambda identity: self._granted(identity, sent, silence_seconds))
@@ -187,11 +182,12 @@ class ApiClient:
             yield self._pieces(answer.response)
 
     async def _granted(self, identity: Identity, sent: _Sent, silence_seconds: float) -> _Granted:
-        """A stream that the server granted; nothing stays open if it did not."""
+        """Open a stream; on failure nothing stays open."""
         async with contextlib.AsyncExitStack() as stack:
             connected = await stack.enter_async_context(self._connections.using(identity.tls))
             timeout = httpx.Timeout(_CONNECT_SECONDS, read=silence_seconds)
             request = self._request(connected, identity, sent, timeout)
+            # A compressor would hold events back.
             request.headers["Accept-Encoding"] = "identity"
             with self._translated():
                 response = await connected.send(request, stream=True)
@@ -214,7 +210,6 @@ class ApiClient:
         body: Body | None = None,
         content_type: str = _JSON,
     ) -> bytes:
-        """The body of a successful answer, after as many attempts as the server asks for."""
         return (await self._answer(method, path, query, body, content_type)).content
 
     async def _answer(
@@ -229,7 +224,7 @@ class ApiClient:
                 async with self._places:
                     return await self._known(lambda identity: self._once(identity, sent))
             except ApiUnreachable as broken:
-                # A connection that was kept may have been closed just when it was used again.
+                # An idle connection may be closed just when it is used again.
                 if not may_break or not isinstance(broken.__cause__, _BROKEN):
                     raise
                 may_break = False
@@ -238,7 +233,7 @@ class ApiClient:
                 wait_seconds = refused.status.retry_after_seconds
                 if wait_seconds is None or not refused.status.is_temporary:
                     raise
-                # At least as long as asked for, and not all at the same moment.
+                # At least the requested delay, and random beyond it so that clients spread out.
                 wait_seconds += min(1.0, max(wait_seconds, 0.1)) * 0.5 * self._fraction()
                 waited = self._clock.now_seconds() - began
                 if waited + wait_seconds > self._limits.patience_seconds:
@@ -246,7 +241,7 @@ class ApiClient:
             await self._clock.sleep(wait_seconds)
 
     async def _known(self, attempt: Callable[[Identity], Awaitable[T]]) -> T:
-        """What comes of it; with an identity that was read again if the server knows none."""
+        """Run an attempt, and after 401 once more with renewed credentials."""
         identity = await self._credentials.current()
         try:
             return await attempt(identity)
@@ -260,7 +255,7 @@ class ApiClient:
 
     async def _once(self, identity: Identity, sent: _Sent) -> httpx.Response:
         total_seconds = self._limits.request_seconds
-        # Sooner than the limit of all of it, so that this is said where there was no connection.
+        # Shorter than the total limit, so that the error names the connection.
         connect_seconds = min(_CONNECT_SECONDS, total_seconds / 2)
         timeout = httpx.Timeout(total_seconds, connect=connect_seconds)
         async with self._connections.using(identity.tls) as connected:
@@ -304,7 +299,6 @@ class ApiClient:
 
     @contextlib.contextmanager
     def _translated(self) -> Any:
-        """Whatever breaks on the way is ``ApiUnreachable``."""
         try:
             yield
         except (httpx.HTTPError, httpx.StreamError, OSError, ssl.SSLError) as error:
@@ -313,7 +307,7 @@ class ApiClient:
 
 
 class _Sent(Value):
-    """A request without who asks."""
+    """A request before authentication."""
 
     method: str
     path: str
@@ -323,20 +317,20 @@ class _Sent(Value):
 
 
 class _Granted(Value):
-    """A stream that the server granted, and what is to be closed with it."""
+    """A stream, and the resources to close after it."""
 
     response: httpx.Response
     resources: contextlib.AsyncExitStack
 
 
 async def _close(response: httpx.Response) -> None:
-    # A connection that broke may complain once more.
+    # A broken connection may raise once more.
     with contextlib.suppress(httpx.HTTPError, OSError):
         await response.aclose()
 
 
 def _date(header: str) -> datetime | None:
-    """The moment of a Date header; None for one that has none, or no zone."""
+    """The time of a Date header; None if it is invalid or lacks a zone."""
     try:
         moment = parsedate_to_datetime(header)
     except ValueError:
@@ -345,7 +339,7 @@ def _date(header: str) -> datetime | None:
 
 
 def _url(path: str, query: Query | None) -> str:
-    """Path and query; what is None is left out, booleans are in small letters."""
+    """Path and query, without None values."""
     parts = {
         name: str(value).lower() if isinstance(value, bool) else value
         for name, value in (query or {}).items()

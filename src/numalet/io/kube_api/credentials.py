@@ -1,8 +1,7 @@
-"""Who asks, at this moment: token and certificates, read again while the program runs.
+"""The current credentials: token and certificates, read again while the program runs.
 
-A service account's token is changed by the kubelet about every hour, certificates by whatever
-manages them, and a plugin's credential has an end. All are read again after a minute, and at
-once after the server answered that it does not know who asks.
+The kubelet rotates service account tokens about hourly, other tools rotate certificates, and
+credentials of plugins expire. All are read again after a minute, and at once after 401.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ Now = Callable[[], datetime]
 
 @dataclass(frozen=True, slots=True)
 class TlsMaterial:
-    """What a TLS connection is made with; equal ones may share connections."""
+    """The inputs of a TLS connection; equal ones may share connections."""
 
     authority: bytes = b""
     certificate: bytes = field(default=b"", repr=False)
@@ -41,19 +40,16 @@ class TlsMaterial:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a request is sent with."""
-
     authorization: str = field(default="", repr=False)
     tls: TlsMaterial = TlsMaterial()
 
 
 def utc_now() -> datetime:
-    """The time of day, for the end of a credential."""
     return datetime.now(UTC)
 
 
 class ApiCredentials:
-    """The identity of an access, read again when it is due."""
+    """The credentials of an access, refreshed when due."""
 
     def __init__(self, access: Access, clock: Clock, now: Now = utc_now) -> None:
         self._access = access
@@ -65,7 +61,7 @@ class ApiCredentials:
         self._lock = asyncio.Lock()
 
     async def current(self) -> Identity:
-        """Raises ``BadInput`` if it can not be read and never could."""
+        """Raises ``BadInput`` if the first read fails."""
         async with self._lock:
             age_seconds = self._clock.now_seconds() - self._read_seconds
             if self._identity is None or age_seconds >= REREAD_SECONDS or self._is_over():
@@ -74,8 +70,9 @@ class ApiCredentials:
             return self._identity
 
     async def renewed(self, refused: Identity) -> Identity:
-        """Another identity than this one, which the server does not know, if there is one."""
+        """A new identity after the server refused this one; the same one if nothing changed."""
         async with self._lock:
+            # Several requests may fail with one identity; only the first renews it.
             if self._identity == refused:
                 self._printed = None
                 await self._read()
@@ -89,11 +86,11 @@ class ApiCredentials:
                 self._printed = await plugins.run(self._access.plugin)
             identity = await asyncio.to_thread(self._from_files, self._printed)
             if self._identity is None or identity.tls != self._identity.tls:
-                # A certificate beside the key of another, in the middle of being replaced, is none.
+                # Fails halfway through a rotation, when certificate and key do not match.
                 tls_context(identity.tls, self._access)
             self._identity = identity
         except BadInput:
-            # Files are replaced while they are read: what was there before goes on serving.
+            # During a rotation, keep the previous credentials.
             if self._identity is None:
                 raise
 
@@ -133,7 +130,6 @@ class ApiCredentials:
             raise BadInput([finding]) from None
 
     def _is_over(self) -> bool:
-        """Whether a plugin's credential is about to end."""
         expires = self._printed.expires if self._printed is not None else None
         if expires is None:
             return False
@@ -142,7 +138,7 @@ class ApiCredentials:
 
 
 class _NamedContext(ssl.SSLContext):
-    """Holds servers against one name, whatever they are addressed by, through a proxy, too."""
+    """Verifies servers against one name whatever their address, through a proxy, too."""
 
     server_name: str = ""
 
@@ -154,23 +150,23 @@ class _NamedContext(ssl.SSLContext):
         server_hostname: str | bytes | None = None,
         session: ssl.SSLSession | None = None,
     ) -> ssl.SSLObject:
-        """As its own, with the one name."""
+        """Override the server name."""
         name = self.server_name or server_hostname
         return super().wrap_bio(incoming, outgoing, server_side, name, session)
 
 
 def tls_context(material: TlsMaterial, access: Access) -> ssl.SSLContext:
-    """What connections are made with; the system's authorities if there is none.
+    """The TLS context of an access; by default with the system's authorities.
 
     Raises:
-        BadInput: a certificate or key is none.
+        BadInput: a certificate or key is invalid.
     """
     where = access.origin
     context = _NamedContext(ssl.PROTOCOL_TLS_CLIENT)
     context.server_name = access.server_name
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if material.authority:
-        # As a text it must be ASCII, and as bytes it would be DER, which Kubernetes does not read.
+        # load_verify_locations reads a str as PEM, which must be ASCII; bytes would be DER.
         authority = material.authority.decode("ascii", "backslashreplace")
         try:
             context.load_verify_locations(cadata=authority)
@@ -178,18 +174,18 @@ def tls_context(material: TlsMaterial, access: Access) -> ssl.SSLContext:
             raise _unusable("certificate-authority", error, where) from None
     elif access.is_verified:
         context.load_default_certs()
-    # The strict rules of newer Pythons refuse authorities that kube-apiserver makes for itself.
+    # The strict rules of newer Pythons refuse authorities that kube-apiserver generates.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if not access.is_verified:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     if material.certificate:
-        # Only from a file; it is its owner's alone, and gone at once.
+        # The ssl module loads a key only from a file. This one is private and removed at once.
         with tempfile.NamedTemporaryFile(prefix="numalet-") as file:
             file.write(material.certificate + b"\n" + material.key)
             file.flush()
             try:
-                # A password would be asked of the terminal.
+                # Without this, OpenSSL prompts for a password on the terminal.
                 context.load_cert_chain(file.name, password=lambda: b"")
             except (ssl.SSLError, ValueError) as error:
                 raise _unusable("client-certificate or client-key", error, where) from None

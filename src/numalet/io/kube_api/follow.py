@@ -1,15 +1,14 @@
-"""Keeps a collection current: a list, then watches, whatever happens to them.
+"""Keeps a copy of a collection up to date: a list, then watches.
 
-The order of events from a server is that of its changes, and every watch begins at the version
-of the last event that was seen, so that nothing is missed between two of them:
+The server sends events in the order of its changes, and each watch starts at the version of the
+last event, so that nothing is missed in between:
 
-- a watch that ends or breaks is begun again at that version; half an event counts as none;
-- a server that does not remember that version (410, as a status or as an event), that answers
-  with another error, or whose version is lower than one that was seen (a store restored from
-  a backup), is asked for the whole list;
-- what a list says replaces everything at once, so that what was deleted in between goes too.
+- a watch that ends or breaks is started again at that version; an incomplete event is ignored;
+- the list is read again if the server no longer has that version (410, as a status or an event),
+  answers with another error, or has a lower version than before (a store restored from a backup);
+- a list replaces everything at once, so that deletions in between take effect too.
 
-An event that leaves the caller's value as it was is no change and is not passed on.
+An event that leaves the caller's value unchanged is not passed on.
 """
 
 from __future__ import annotations
@@ -50,29 +49,29 @@ _LASTED_SECONDS: Final = 10.0
 
 
 class Replaced(Value, Generic[T]):
-    """Everything that there is, after a list; the mapping is the receiver's own.
+    """All items, after a list; the receiver owns the mapping.
 
-    Items that are equal to those before are the same objects as before.
+    Items equal to earlier ones are the same objects.
     """
 
     items: Mapping[str, T]
 
 
 class Changed(Value, Generic[T]):
-    """There is a new item, or another one in the place of the old."""
+    """An item is new or has a new value."""
 
     key: str
     item: T
 
 
 class Deleted(Value):
-    """The item is gone, or is no longer of interest."""
+    """The item is deleted, or no longer of interest."""
 
     key: str
 
 
 class Disconnected(Value):
-    """What is known may be old from now on. ``status`` is there if the server refused."""
+    """The copy may be outdated from now on. ``status`` is set if the server refused."""
 
     why: str
     retry_in_seconds: float
@@ -80,7 +79,7 @@ class Disconnected(Value):
 
 
 class Connected(Value):
-    """What is known is current again; after ``Disconnected`` alone."""
+    """The copy is current again; only follows ``Disconnected``."""
 
 
 News = Replaced[T] | Changed[T] | Deleted | Disconnected | Connected
@@ -93,12 +92,12 @@ async def follow(
     key: Callable[[ObjectMeta], str] = qualified_name,
     pace: Pace = PACE,
 ) -> AsyncGenerator[News[T], None]:
-    """The news of a collection, without end; the first that is no failure is ``Replaced``.
+    """The changes of a collection, without end; the first one apart from failures is ``Replaced``.
 
     Close the iterator (``contextlib.aclosing``) to end the watch. ``decode`` must not raise.
 
     Raises:
-        BadInput: the credentials can not be read, and never could.
+        BadInput: the first read of the credentials fails.
     """
     backoff = Backoff(pace)
     copy = _Copy(collection, decode, key, pace)
@@ -128,9 +127,10 @@ async def follow(
         except ApiUnreachable as unreachable:
             failure = unreachable
         except ApiRefused as refused:
-            # A server that has too much to do is not asked for a whole list on top.
+            # An overloaded server should not have to send a whole list on top.
             copy.is_old |= not refused.status.is_temporary
             failure = refused
+        # Reset the backoff only after a watch that worked, or else it would never grow.
         if has_news or pace.clock.now_seconds() - began_seconds >= _LASTED_SECONDS:
             backoff.succeeded()
         status = failure.status if isinstance(failure, ApiRefused) else None
@@ -142,7 +142,7 @@ async def follow(
 
 
 class _Copy(Generic[T]):
-    """What is known of the collection, and since which version."""
+    """The items, and the version that they are from."""
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class _Copy(Generic[T]):
         self._items: dict[str, T] = {}
         self.version = ""
         self.is_old = True
-        """Whether only a list says what there is."""
+        """Whether only a new list can correct the copy."""
 
     async def list_again(self, api: ApiClient) -> Replaced[T]:
         result = await listed(
@@ -170,18 +170,19 @@ class _Copy(Generic[T]):
         return Replaced(dict(self._items))
 
     async def is_ahead_of(self, api: ApiClient) -> bool:
-        """Whether the server knows less than was seen, as after a backup was restored."""
+        """Whether the server is behind this copy, as after a restored backup."""
         self.is_old = _is_before(await current_version(api, self._collection), self.version)
         return self.is_old
 
     def after(self, event: WatchEvent) -> Changed[T] | Deleted | None:
-        """What an event changes; None for nothing."""
+        """The change by an event, or None."""
         content = bytes(event.object)
         meta = head_decoder.decode(content).metadata
         if _is_before(meta.resource_version, self.version):
             self.is_old = True
             return None
         self.version = meta.resource_version or self.version
+        # A bookmark only carries a newer version.
         if event.type == "BOOKMARK":
             return None
         key = self._key(meta)
@@ -195,5 +196,5 @@ class _Copy(Generic[T]):
 
 
 def _is_before(version: str, other: str) -> bool:
-    """Whether it is an earlier version; those that are no numbers have no order."""
+    """Whether a version is earlier; versions that are not numbers have no order."""
     return version.isdecimal() and other.isdecimal() and int(version) < int(other)

@@ -1,8 +1,8 @@
-"""Kubeconfig files: contexts, clusters and users, of one file or of several merged.
+"""Reads kubeconfig files: contexts, clusters and users, from one file or several merged.
 
-As kubectl reads them: of two entries with one name that of the first file counts, relative paths
-start at the folder of their file, data wins over a file of the same. Only what the context uses
-is read closely, so that a broken entry beside it stops nothing.
+As in kubectl, the first file wins for entries of one name, relative paths start at the folder of
+their file, and data wins over a file. Only the entries of the chosen context are validated, so a
+broken entry elsewhere does not matter.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class _User(msgspec.Struct, rename="kebab"):
 
 
 class _Entry(Value):
-    """A named value, where it stands, and the folder that its relative paths start at."""
+    """A named value, its place, and the base folder of its relative paths."""
 
     value: Any
     place: Place
@@ -107,8 +107,6 @@ class _Entry(Value):
 
 
 class _Merged(Value):
-    """What several files say together."""
-
     current: str
     current_place: Place
     contexts: Mapping[str, _Entry]
@@ -117,10 +115,10 @@ class _Merged(Value):
 
 
 def access(paths: Sequence[Path], context: str | None) -> Access:
-    """What these files say about a context; about the current one for None.
+    """The access of a context in these files; by default of the current context.
 
     Raises:
-        BadInput: a file can not be read, or what it says can not be used.
+        BadInput: a file is unreadable, or its settings are not usable.
     """
     merged = _merged(paths)
     known = _listed(merged.contexts)
@@ -134,7 +132,7 @@ def access(paths: Sequence[Path], context: str | None) -> Access:
         ).bad_input()
     entry = merged.contexts.get(name)
     if entry is None:
-        # A context of the command line stands in no file.
+        # A context from the command line has no place in a file.
         place = Place(str(paths[0])) if context is not None else merged.current_place
         raise input_error.NotFound(
             f"unknown context {name!r}", expected=f"one of: {known}", where=place.location
@@ -198,7 +196,6 @@ def _merged(paths: Iterable[Path]) -> _Merged:
 
 
 def _file(path: Path, findings: Findings) -> tuple[_Config, Place]:
-    """What a file says; raises ``BadInput`` if it is no document."""
     content = yaml_source.read_bytes(path, _LARGEST_FILE_BYTES)
     documents = yaml_source.load_documents(yaml_source.decode(content, str(path)), str(path))
     if not documents:
@@ -208,13 +205,13 @@ def _file(path: Path, findings: Findings) -> tuple[_Config, Place]:
 
 
 class _Reading:
-    """Reads cluster and user of one context, and collects what is wrong with them."""
+    """Reads cluster and user of one context, and collects errors."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
 
     def access(self, cluster_entry: _Entry, user_entry: _Entry, namespace: str) -> Access:
-        """Raises ``BadInput`` with every finding."""
+        """Raises ``BadInput`` with all errors."""
         cluster = decode(cluster_entry.value or {}, _Cluster, cluster_entry.place, self._findings)
         user = decode(user_entry.value or {}, _User, user_entry.place, self._findings)
         self._findings.raise_errors()
@@ -296,6 +293,7 @@ class _Reading:
         if data:
             place = entry.place.member(f"{name}-data")
             try:
+                # YAML may wrap base64 over several lines.
                 return base64.b64decode("".join(data.split()), validate=True)
             except (binascii.Error, ValueError) as error:
                 finding = input_error.Invalid(
@@ -356,7 +354,7 @@ class _Reading:
                 where=place.member("apiVersion").location,
             )
             self._findings.add(finding)
-        # A path is one from the folder of the file; a bare name is on the PATH.
+        # As in kubectl: a path is relative to the file, a bare name is on the PATH.
         command = plugin.command
         if "/" in command:
             command = str(entry.folder / command)
@@ -372,7 +370,7 @@ class _Reading:
 
 
 def _cluster_info(cluster: _Cluster, entry: _Entry) -> str:
-    """``spec.cluster`` of what a plugin is handed: certificates as data, whatever they were."""
+    """``spec.cluster`` in the input of a plugin; certificates are always data."""
     info: dict[str, Any] = {"server": cluster.server}
     if cluster.tls_server_name:
         info["tls-server-name"] = cluster.tls_server_name

@@ -1,4 +1,4 @@
-"""Reads a collection page by page; of each object only what the caller keeps stays in memory."""
+"""Lists a collection page by page; only what the caller decodes stays in memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PAGE_GROWTH: Final = 4
 
 
 class ApiCollection(Value):
-    """Objects of one kind, as ``/api/v1/pods``, all or those that the selectors choose."""
+    """Objects at a path such as ``/api/v1/pods``, all or those that match the selectors."""
 
     path: str
     label_selector: str = ""
@@ -28,7 +28,6 @@ class ApiCollection(Value):
 
     @property
     def query(self) -> dict[str, str | int | bool | None]:
-        """The selectors, as the API names them."""
         return {
             "labelSelector": self.label_selector or None,
             "fieldSelector": self.field_selector or None,
@@ -36,8 +35,6 @@ class ApiCollection(Value):
 
 
 class ObjectMeta(msgspec.Struct, rename="camel"):
-    """What every object says about itself."""
-
     name: str = ""
     namespace: str = ""
     uid: str = ""
@@ -45,23 +42,23 @@ class ObjectMeta(msgspec.Struct, rename="camel"):
 
 
 class ObjectHead(msgspec.Struct):
-    """The part of an object that is read to know which it is."""
+    """The part of an object that identifies it."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
 
 
 def qualified_name(meta: ObjectMeta) -> str:
-    """``namespace/name``, or the name of what is in no namespace."""
+    """``namespace/name``, or just the name without a namespace."""
     return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
 
 
 def uid(meta: ObjectMeta) -> str:
-    """What no later object has, even one of the same name."""
+    """Unique in time: a later object with the same name has another uid."""
     return meta.uid
 
 
 Decode = Callable[[bytes], T | None]
-"""The caller's value of an object's JSON; None for an object that is of no interest."""
+"""The caller's value of an object's JSON; None if the object is of no interest."""
 
 
 class ListedItems(Value, Generic[T]):
@@ -93,18 +90,19 @@ async def listed(
     known: Mapping[str, T] | None = None,
     page_items: int = PAGE_ITEMS,
 ) -> ListedItems[T]:
-    """Everything in the collection, as it was at one moment.
+    """All items of the collection at one moment.
 
-    An item that is equal to the one in ``known`` is that one. A list whose pages outlived what
-    the server remembers (410) is begun anew, at last without pages; what its first pages said
-    is never mixed with what others say.
+    An item equal to the one in ``known`` is the same object.
 
     Raises:
-        ApiRefused, ApiUnreachable: as the client does.
+        ApiRefused, ApiUnreachable: like the client.
     """
     limit: int | None = page_items
     for attempt in range(_ATTEMPTS_IN_PAGES + 1):
+        # If a list outlives the server's history (410), start over with larger pages, at last
+        # without pages.
         limit = None if attempt == _ATTEMPTS_IN_PAGES else page_items * _PAGE_GROWTH**attempt
+        # Pages of different attempts are from different moments and must not mix.
         result: ListedItems[T] = ListedItems()
         try:
             async for page in _pages(api, collection, limit):
@@ -125,7 +123,7 @@ async def listed(
 
 
 async def current_version(api: ApiClient, collection: ApiCollection) -> str:
-    """The resource version of the collection now, for the price of one item."""
+    """The current resource version of the collection; transfers at most one item."""
     content = await api.get(collection.path, {**collection.query, "limit": 1})
     return _decoded(api, content).metadata.resource_version
 

@@ -1,4 +1,4 @@
-"""When to ask again: time and chance as values that tests can replace."""
+"""When to retry: time and randomness as values that tests can replace."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from numalet.core.model.value import Value, field
 
 Fraction = Callable[[], float]
-"""A number from 0 up to 1, another one at every call."""
+"""A random number from 0 up to 1."""
 
 chance: Final[Fraction] = secrets.SystemRandom().random
 
@@ -19,7 +19,7 @@ class Clock(Protocol):
     """Time that passes."""
 
     def now_seconds(self) -> float:
-        """Seconds since some moment; they never go back."""
+        """Monotonic seconds."""
         ...
 
     async def sleep(self, seconds: float) -> None: ...
@@ -36,16 +36,15 @@ class LoopClock:
 
 
 class Pace(Value):
-    """How long a follower waits, and for what.
+    """The delays of a follower.
 
-    Waiting after a failure begins with ``first_seconds`` and grows by ``growth`` up to
-    ``longest_seconds``; each wait is between half of that and all of it, so that followers whose
-    server came back do not all ask at once. It grows by less than 2, so that a server that was
-    away for 10 s is asked again within 5 s.
+    After failures the delay grows from ``first_seconds`` by ``growth`` up to ``longest_seconds``;
+    each is a random part between half and all of it, so that followers do not reconnect at once.
+    With a growth below 2, a server that was away for 10 s is retried within 5 s.
 
-    A watch is asked to end after ``watch_seconds``, or up to a tenth less. One on which nothing
-    arrives for ``silence_seconds`` is given up: API servers send a bookmark about once a minute,
-    so it is a connection whose other end is gone.
+    The client requests that a watch ends after ``watch_seconds``, or up to a tenth earlier. API
+    servers send a bookmark about once a minute, so after ``silence_seconds`` without data the
+    connection is considered dead.
     """
 
     first_seconds: float = 0.5
@@ -58,7 +57,7 @@ class Pace(Value):
     clock: Clock = field(default_factory=LoopClock)
 
     def watch_limit_seconds(self) -> int:
-        """How long the next watch is asked to last, in whole seconds."""
+        """The random limit of the next watch, in whole seconds."""
         return max(1, round(self.watch_seconds * (1 - 0.1 * self.fraction())))
 
 
@@ -66,18 +65,17 @@ PACE: Final = Pace()
 
 
 class Backoff:
-    """How long to wait after each failure in a row."""
+    """The delay after each failure in a row."""
 
     def __init__(self, pace: Pace) -> None:
         self._pace = pace
         self._next_seconds = pace.first_seconds
 
     def succeeded(self) -> None:
-        """Begin anew with the shortest wait."""
         self._next_seconds = self._pace.first_seconds
 
     def failed(self, at_least_seconds: float | None = None) -> float:
-        """Seconds to wait after another failure; no fewer than the server asked for."""
+        """Seconds to wait after another failure, at least as long as the server requested."""
         seconds = self._next_seconds * (0.5 + 0.5 * self._pace.fraction())
         self._next_seconds = min(self._next_seconds * self._pace.growth, self._pace.longest_seconds)
         return max(seconds, at_least_seconds or 0.0)

@@ -1,4 +1,4 @@
-"""Where an API server has its own objects; those of definitions name their path themselves."""
+"""Paths of built-in objects; custom resources define their own."""
 
 from __future__ import annotations
 
@@ -10,5 +10,4 @@ PODS: Final = "/api/v1/pods"
 
 
 def node(name: str) -> str:
-    """The path of one Node."""
     return f"{NODES}/{quote(name, safe='')}"

@@ -25,7 +25,7 @@ _LONGEST_SHOWN: Final = 400
 
 @dataclass(frozen=True, slots=True)
 class PluginCredential:
-    """What a plugin printed; ``expires`` is None if it did not say."""
+    """The output of a plugin; ``expires`` is None for a credential without an end."""
 
     token: str = field(default="", repr=False)
     certificate: bytes = field(default=b"", repr=False)
@@ -52,7 +52,7 @@ async def run(
     """The credential that the plugin prints.
 
     Raises:
-        BadInput: it can not be started, fails, prints something else, or is not done in time.
+        BadInput: it does not start, fails, prints something else, or exceeds the time.
     """
     code, out, err = await _output(plugin, timeout_seconds)
     if code != 0:
@@ -84,7 +84,7 @@ async def _output(plugin: CredentialPlugin, timeout_seconds: float) -> tuple[int
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             env={**os.environ, **dict(plugin.environment), **_handed(plugin)},
-            # A group of its own, so that what it started ends with it.
+            # A new process group, so that its children are killed with it.
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
@@ -109,15 +109,16 @@ async def _output(plugin: CredentialPlugin, timeout_seconds: float) -> tuple[int
 
 
 async def _read(stream: asyncio.StreamReader) -> bytes:
-    """What comes until the end; what is beyond the limit is dropped, so that nothing blocks."""
+    """The output up to the limit."""
     kept = bytearray()
     while piece := await stream.read(1 << 16):
+        # Read on beyond the limit, or the plugin would block on a full pipe.
         kept += piece[: max(0, _LARGEST_BYTES - len(kept))]
     return bytes(kept)
 
 
 def _handed(plugin: CredentialPlugin) -> dict[str, str]:
-    """The environment variable by which a plugin gets to know what is asked of it."""
+    """The environment variable with the request, as client-go sets it."""
     spec: dict[str, Any] = {"interactive": False}
     if plugin.cluster is not None:
         spec["cluster"] = json.loads(plugin.cluster)

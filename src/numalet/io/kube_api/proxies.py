@@ -1,4 +1,4 @@
-"""Which proxy is used for a server, by the environment's variables as Go programs read them."""
+"""Chooses the proxy for a server from the environment, like Go programs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ SCHEMES: Final = ("http", "https", "socks5", "socks5h")
 
 
 def url_problem(text: str, schemes: tuple[str, ...]) -> str:
-    """What keeps it from being the address of a server; empty if nothing does."""
+    """Why a text is not the address of a server; empty if it is."""
     try:
         parts = urlsplit(text)
+        # urlsplit checks the port only when it is read.
         _ = parts.port
     except ValueError as error:
         return str(error)
@@ -28,9 +29,9 @@ def url_problem(text: str, schemes: tuple[str, ...]) -> str:
 
 
 def of(environment: Mapping[str, str], server: str) -> str:
-    """The proxy of HTTPS_PROXY or HTTP_PROXY; empty for none, and for what NO_PROXY exempts.
+    """The proxy from HTTPS_PROXY or HTTP_PROXY; empty for loopback and servers in NO_PROXY.
 
-    Loopback has none. Raises ``BadInput`` if it is no address of a proxy.
+    Raises ``BadInput`` if it is not the address of a proxy.
     """
     parts = urlsplit(server)
     name = "HTTPS_PROXY" if parts.scheme == "https" else "HTTP_PROXY"
@@ -64,10 +65,10 @@ def _is_exempt(host: str, port: int, exempt: str) -> bool:
 
 
 def _covers(entry: str, host: str, port: int) -> bool:
-    """Whether an entry of NO_PROXY is for this server.
+    """Whether an entry of NO_PROXY matches this server.
 
-    It is ``*``, an address, a network, a domain (itself and what is below it; only what is below
-    for one that begins with a dot), each perhaps with a port.
+    It is ``*``, an address, a network, or a domain with its subdomains (only subdomains with a
+    leading dot), each with an optional port.
     """
     if entry == "*":
         return True

@@ -1,4 +1,4 @@
-"""Connections: TLS, proxies, and what keeps a dead one from living on."""
+"""Connections: TLS, proxies, and detection of dead peers."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _KEPT_CONNECTIONS: Final = 32
 
 
 def _keepalive() -> list[tuple[int, int, int]]:
-    """Options by which the kernel notices within 30 s that the other end is gone."""
+    """Socket options with which the kernel detects a dead peer within 30 s."""
     options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
     for name, value in (
         ("TCP_KEEPIDLE", 15),
         ("TCP_KEEPINTVL", 5),
         ("TCP_KEEPCNT", 3),
-        # Of data that was sent and is not acknowledged; in milliseconds.
+        # For unacknowledged data; keepalive probes only idle connections. In milliseconds.
         ("TCP_USER_TIMEOUT", 30_000),
     ):
         number = getattr(socket, name, None)
@@ -33,15 +33,13 @@ def _keepalive() -> list[tuple[int, int, int]]:
 
 
 class _Transport(httpx.AsyncHTTPTransport):
-    """Closes the connection of a request that was cancelled.
-
-    httpcore forgets it, open as it is, where that comes during TLS's handshake or a proxy's; and
-    keeps it, never to use it again, where it comes just before the request is sent, or when the
-    answer has been read.
-    """
+    """Closes the connection of a cancelled request."""
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """The answer, whose body is still to be read."""
+        """The answer, whose body is still unread."""
+        # httpcore leaks the connection if the cancellation comes during the TLS or proxy handshake.
+        # If it comes just before the request is sent or after the answer was read, httpcore keeps
+        # the connection but never uses it again.
         used = request.extensions["trace"] = _UsedConnection()
         try:
             answer = await super().handle_async_request(request)
@@ -53,7 +51,7 @@ class _Transport(httpx.AsyncHTTPTransport):
 
 
 class _UsedConnection:
-    """The connection of a request, from when there is one; httpcore calls this at each step."""
+    """The connection of a request; httpcore calls this object at each step (trace extension)."""
 
     def __init__(self) -> None:
         self.stream: Any = None
@@ -65,16 +63,15 @@ class _UsedConnection:
             await self.close()
 
     async def close(self) -> None:
-        """Close it, if there is one."""
         if self.stream is not None:
             await self.stream.aclose()
 
 
 class Connections:
-    """Connections by what they were made with.
+    """HTTP clients by TLS material.
 
-    When a certificate was replaced, new requests use new connections; the old ones live until
-    the last request on them has ended, which may be a watch of five minutes.
+    After a certificate rotation new requests use new connections; old ones close after their last
+    request, which may be a watch of five minutes.
     """
 
     def __init__(self, access: Access, user_agent: str, kept_seconds: float) -> None:
@@ -86,7 +83,7 @@ class Connections:
         self._latest: TlsMaterial | None = None
 
     def current(self, tls: TlsMaterial) -> httpx.AsyncClient:
-        """The client with this material. Raises ``BadInput`` if it can not be used."""
+        """The client with this material. Raises ``BadInput`` if the material is not usable."""
         client = self._clients.get(tls)
         if client is None:
             client = self._clients[tls] = self._made(tls)
@@ -95,7 +92,7 @@ class Connections:
 
     @contextlib.asynccontextmanager
     async def using(self, tls: TlsMaterial) -> AsyncIterator[httpx.AsyncClient]:
-        """The same, which is not closed before the end."""
+        """``current``, kept open until the end of the block."""
         client = self.current(tls)
         self._users[tls] = self._users.get(tls, 0) + 1
         try:
@@ -105,13 +102,12 @@ class Connections:
             await self._close_unused()
 
     async def close(self) -> None:
-        """Close all of them, used or not."""
         while self._clients:
             _, client = self._clients.popitem()
             await client.aclose()
 
     async def _close_unused(self) -> None:
-        """Close what was made with material that was replaced."""
+        """Close unused clients with outdated material."""
         for tls in [each for each in self._clients if each != self._latest]:
             if not self._users.get(tls):
                 await self._clients.pop(tls).aclose()
@@ -134,13 +130,12 @@ class Connections:
             base_url=access.server,
             headers={"User-Agent": self._user_agent, "Accept": "application/json"},
             transport=transport,
-            # The access says all that there is to say.
+            # The access has the proxy; httpx must not read the environment again.
             trust_env=False,
         )
 
 
 def impersonation_headers(impersonation: Impersonation) -> list[tuple[str, str]]:
-    """The headers by which requests are in the name of another."""
     headers = []
     if impersonation.user:
         headers.append(("Impersonate-User", impersonation.user))
@@ -156,11 +151,12 @@ def impersonation_headers(impersonation: Impersonation) -> list[tuple[str, str]]
 
 
 def problem(error: BaseException) -> str:
-    """What broke, in words; those of the cause, because httpx's own are often empty."""
+    """The cause of a failure in words."""
     if isinstance(error, httpx.ConnectTimeout):
         return "no connection in time"
     if isinstance(error, httpx.TimeoutException | TimeoutError):
         return "no answer in time"
+    # The messages of httpx are often empty; those of the cause are not.
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):

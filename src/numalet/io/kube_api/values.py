@@ -1,4 +1,4 @@
-"""Who asks which server, as values."""
+"""The API server and the credentials, as values."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 from numalet.core.model.findings import NOWHERE, Location
 
 Pem = bytes | Path
-"""Certificates or a key: as they are, or the file that has them, which is read again."""
+"""Certificates or a key: the content, or a file that is read again."""
 
 
 @dataclass(frozen=True, slots=True)
 class CredentialPlugin:
     """A program that prints a token or a certificate.
 
-    ``command`` is a name on the PATH or a whole path; ``hint`` says how it is installed;
-    ``cluster`` is handed to it as JSON, None if it does not ask for that.
+    ``command`` is a name on the PATH or a path; ``hint`` describes its installation; ``cluster`` is
+    its JSON input, if it requests one.
     """
 
     command: str
@@ -30,7 +30,7 @@ class CredentialPlugin:
 
 @dataclass(frozen=True, slots=True)
 class Impersonation:
-    """In whose name to ask; all of it may be empty."""
+    """The user to impersonate, if any."""
 
     user: str = ""
     uid: str = ""
@@ -40,10 +40,10 @@ class Impersonation:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A server and who asks.
+    """A server and the credentials for it.
 
-    ``origin`` is the document that says so, for findings. ``token_file`` wins over ``token``.
-    ``server_name`` is what the server's certificate is held against, empty for its address.
+    ``origin`` is the document for findings. ``token_file`` wins over ``token``. ``server_name`` is
+    the name to verify the certificate against; by default the server's address.
     """
 
     server: str

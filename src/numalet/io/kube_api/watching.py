@@ -1,4 +1,4 @@
-"""One watch: events as they come, until it ends in one of its many ways."""
+"""One watch: the events until it ends."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from numalet.io.kube_api.listing import ApiCollection
 from numalet.io.kube_api.pace import Pace
 
 LARGEST_EVENT_BYTES: Final = 32 * 1024 * 1024
-"""An event that does not end within this is no event; etcd holds objects of 1.5 MB at most."""
+"""The limit of one event; etcd stores objects up to 1.5 MB."""
 
 
 class WatchEvent(msgspec.Struct, frozen=True):
-    """ADDED, MODIFIED, DELETED, BOOKMARK, with the object as it was sent."""
+    """ADDED, MODIFIED, DELETED or BOOKMARK, with the object as it was sent."""
 
     type: str
     object: msgspec.Raw
 
 
 class HistoryGone(Exception):  # noqa: N818 - it is an answer
-    """The server can not say what happened since the resource version.
+    """The server no longer has the changes since the resource version.
 
-    ``refusal`` is None where it just does not remember, which is usual.
+    ``refusal`` is set for errors other than the usual expiry.
     """
 
     def __init__(self, refusal: ApiRefused | None = None) -> None:
@@ -43,13 +43,12 @@ _decoder: Final = msgspec.json.Decoder(WatchEvent)
 async def watch(
     api: ApiClient, collection: ApiCollection, resource_version: str, pace: Pace
 ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
-    """The events since a version, from when the watch was granted to a clean end.
+    """The events since a version; the context is entered once the server accepts the watch.
 
     Raises:
-        HistoryGone: by a status or by an event; by any event that is an error, as it is not
-            known what the server left out.
-        ApiRefused: by another status; nothing was left out.
-        ApiUnreachable: it broke, was silent for too long, or sent what is no event.
+        HistoryGone: after 410, or after any error event, as events may be missing.
+        ApiRefused: after another status; no event is missing.
+        ApiUnreachable: the connection broke, was silent for too long, or sent an invalid event.
     """
     query = {
         **collection.query,
@@ -68,10 +67,11 @@ async def watch(
 
 
 async def _events(pieces: AsyncIterator[bytes], server: str) -> AsyncIterator[WatchEvent]:
-    """The events of whole lines. What follows the last of them was cut off, and is no event."""
+    """The events in complete lines; an incomplete last line is dropped."""
     rest = bytearray()
     async for piece in pieces:
         rest += piece
+        # Split only at line ends: splitting for every piece would be quadratic for a large event.
         if b"\n" not in piece:
             if len(rest) > LARGEST_EVENT_BYTES:
                 raise ApiUnreachable(f"an event has more than {LARGEST_EVENT_BYTES} bytes", server)
