@@ -1,1 +1,1 @@
-"""Readers and writers of the outside world: a parser ends in a value or in findings."""
+"""Readers and writers of the outside world: a parser returns a value or raises findings."""

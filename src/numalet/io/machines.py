@@ -1,8 +1,8 @@
-"""The one door for machines: the text after ``-m`` -> the machine.
+"""Opens the machine that the text after ``-m`` names.
 
-It may be a folder or tarball with a ``/sys`` tree (``TARBALL:ROOT`` for one of several), a
-YAML or JSON description, cAdvisor's MachineInfo, what ``numalet machine -o yaml``, ``numactl
---hardware`` or ``lscpu`` printed, ``profile:NAME``, or a shape name; nothing is the live ``/sys``.
+It may be a folder or tarball with a ``/sys`` tree (``TARBALL:ROOT`` for one of several), a machine
+file, cAdvisor's MachineInfo, output of ``numalet machine -o yaml``, ``numactl --hardware`` or
+``lscpu``, ``profile:NAME``, or a shape name. The default is the live ``/sys``.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ _PAGES_FLAG: Final = "--hugepages-per-node"
 class LoadedMachine(ShownValue):
     """A machine, and the kubelet's view of it.
 
-    ``reading_notes`` are those of the reading alone: what could not be read, what was assumed.
-    ``tree`` is what it was read from, if it was read from a ``/sys`` tree. ``devices`` are those of
-    its profile, which count where the user names none.
+    ``reading_notes`` are notes from reading it: unreadable files and assumptions. ``tree`` is the
+    ``/sys`` tree that it was read from, if any. ``devices`` are those of its profile, the default
+    for devices of the user.
     """
 
     machine: Machine
@@ -76,19 +76,18 @@ class LoadedMachine(ShownValue):
 
     @property
     def notes(self) -> tuple[Finding, ...]:
-        """The notes of the reading, and what is odd about the machine itself."""
+        """The notes from reading, and oddities of the machine itself."""
         return (*self.reading_notes, *machine_notes(self.machine, self.info))
 
 
 class MachineChoice(Value):
-    """The machine as a user gave it; the fields are the arguments of ``open_machine``."""
+    """A machine as the user chose it; the fields are the arguments of ``open_machine``."""
 
     text: str | None = None
     memory_per_node: str | None = None
     hugepages_per_node: Mapping[str, str] | None = None
 
     def open(self) -> LoadedMachine:
-        """The machine. Raises ``BadInput``."""
         return open_machine(
             self.text,
             memory_per_node=self.memory_per_node,
@@ -102,15 +101,16 @@ def open_machine(
     memory_per_node: str | None = None,
     hugepages_per_node: Mapping[str, str] | None = None,
 ) -> LoadedMachine:
-    """The machine that a text names; the live one for None. Raises ``BadInput``.
+    """The machine that a text names; by default the live one. Raises ``BadInput``.
 
     Args:
         text: a path, ``TARBALL:ROOT``, ``profile:NAME``, or a shape name.
-        memory_per_node: a size, for shapes, and for what lscpu printed.
-        hugepages_per_node: counts by page size (``1Gi``), those of every node with CPUs; of a
-            machine that has its own they take the place.
+        memory_per_node: a size, for shapes and for output of lscpu.
+        hugepages_per_node: counts by page size (``1Gi``) for every node with CPUs; they replace the
+            machine's own.
     """
     text = None if text is None else os.fspath(text)
+    # A file wins over a shape or profile of the same name.
     is_shape = text is not None and not _exists(text) and machine_shape.resembles_shape(text)
     if text is not None and is_shape:
         return _open_shape(text, memory_per_node, hugepages_per_node or {})
@@ -125,7 +125,6 @@ def open_machine(
 
 
 def _open_source(text: str | None) -> LoadedMachine:
-    """The machine of a path, or the live one."""
     if text is None:
         return open_folder(Path(LIVE_SYS), LIVE_SYS)
     if _exists(text):
@@ -139,7 +138,7 @@ def _open_source(text: str | None) -> LoadedMachine:
 
 
 def open_folder(folder: Path, document: str) -> LoadedMachine:
-    """The machine of a folder that holds a ``/sys`` tree. Raises ``BadInput``."""
+    """The machine of a folder with a ``/sys`` tree. Raises ``BadInput``."""
     if not _exists(str(folder)):
         raise BadInput([MachineUnknown(value=document, where=Location(document))])
     tree = roots.tree_of_folder(folder, document)
@@ -154,19 +153,18 @@ def _is_document(path: Path) -> bool:
 
 
 def _exists(text: str) -> bool:
-    """Whether there is such a file or folder; a text with a NUL in it is no name of one."""
+    # lexists raises ValueError for a path with a NUL.
     return "\0" not in text and os.path.lexists(text)
 
 
 def _splits(text: str) -> list[tuple[str, str]]:
-    """Every way to cut ``FILE:ROOT``, the shortest file name first."""
+    """All ways to cut ``FILE:ROOT`` (file names may contain colons), shortest file first."""
     places = [index for index, letter in enumerate(text) if letter == ":"]
     cuts = ((text[:place], text[place + 1 :].strip("/")) for place in places)
     return [(container, root) for container, root in cuts if container and _exists(container)]
 
 
 def _open_path(path: Path, text: str) -> LoadedMachine:
-    """The machine of something that is there."""
     if path.is_dir():
         return open_folder(path, text)
     if not path.is_file():
@@ -175,8 +173,8 @@ def _open_path(path: Path, text: str) -> LoadedMachine:
 
 
 def _open_archive(path: Path, document: str, root: str | None) -> LoadedMachine:
-    """The machine at a root of a tarball, or the only one in it."""
-    # It needs what reads tarballs, which takes a while to import, and few machines are in one.
+    """The machine at a root of a tarball; without a root, its only machine."""
+    # Imported late: it is slow to import, and few machines are in tarballs.
     from numalet.io.sysfs import archive
 
     where = Location(document)
@@ -209,7 +207,7 @@ def _of_tree(tree: Tree, document: str) -> LoadedMachine:
 
 
 def _unreadable(tree: FolderTree, document: str) -> tuple[Finding, ...]:
-    """One note for all files that are there and could not be read."""
+    """One note about all unreadable files."""
     paths = list(dict.fromkeys(tree.unreadable))
     if not paths:
         return ()
@@ -224,7 +222,7 @@ def _unreadable(tree: FolderTree, document: str) -> tuple[Finding, ...]:
 
 
 def _open_document(path: Path, text: str, memory_per_node: str | None) -> LoadedMachine:
-    """The machine of a description, of a MachineInfo, or of what a program printed."""
+    """The machine of a machine file, of a MachineInfo, or of a program's output."""
     content = yaml_source.read_text(path)
     if machine_listing.resembles(content):
         return _of_listing(content, text, memory_per_node)
@@ -252,7 +250,6 @@ def _open_document(path: Path, text: str, memory_per_node: str | None) -> Loaded
 
 
 def _of_listing(content: str, text: str, memory_per_node: str | None) -> LoadedMachine:
-    """The machine of what numactl or lscpu printed."""
     where = Location(text)
     described, lacks = machine_listing.read(content, where, memory_per_node)
     machine = machine_file.decode(described, where)
@@ -260,7 +257,6 @@ def _of_listing(content: str, text: str, memory_per_node: str | None) -> LoadedM
 
 
 def _open_profile(text: str, hugepages_per_node: Mapping[str, str]) -> LoadedMachine:
-    """The machine of a profile, with huge pages from a flag."""
     name = text.removeprefix(profile_library.PREFIX)
     profile = profile_library.read(name, Location(text))
     findings = Findings()
@@ -275,7 +271,7 @@ def _open_profile(text: str, hugepages_per_node: Mapping[str, str]) -> LoadedMac
 
 
 def refuse_memory(machine: str, memory_per_node: str | None) -> None:
-    """Raise ``BadInput`` if there is a memory per node: it makes sense for shapes only."""
+    """Raise ``BadInput`` if a memory size is given; only shapes need one."""
     if memory_per_node is not None:
         raise BadInput(
             [
@@ -290,12 +286,12 @@ def refuse_memory(machine: str, memory_per_node: str | None) -> None:
 
 
 def with_pages(loaded: LoadedMachine, hugepages_per_node: Mapping[str, str]) -> LoadedMachine:
-    """The machine with these huge pages on every node with CPUs, and a note of it.
+    """The machine with these huge pages on every node with CPUs, and a note about it.
 
-    It is then no longer what was read, so it has no ``tree``.
+    It no longer equals its ``tree``, so it has None.
 
     Raises:
-        BadInput: a count can not be read, or the machine has pages, but none of that size.
+        BadInput: a count is invalid, or the machine has other page sizes only.
     """
     if not hugepages_per_node:
         return loaded
@@ -324,7 +320,6 @@ def with_pages(loaded: LoadedMachine, hugepages_per_node: Mapping[str, str]) -> 
 def _open_shape(
     text: str, memory_per_node: str | None, hugepages_per_node: Mapping[str, str]
 ) -> LoadedMachine:
-    """The machine of a shape name, with sizes from flags."""
     findings = Findings()
     notes: tuple[Finding, ...] = ()
     shape = machine_shape.MachineShape(1, 1, 1)
@@ -346,7 +341,6 @@ def _open_shape(
 
 
 def _pages(hugepages_per_node: Mapping[str, str], findings: Findings) -> tuple[HugePages, ...]:
-    """The huge pages of the flag."""
     counts: dict[str, int] = {}
     for size, count in hugepages_per_node.items():
         counts[size] = _page_count(count, findings)
@@ -354,7 +348,7 @@ def _pages(hugepages_per_node: Mapping[str, str], findings: Findings) -> tuple[H
 
 
 def _page_count(text: str, findings: Findings) -> int:
-    """The number of pages of a flag; 0 after a finding."""
+    """The number of pages in a flag; 0 after a finding."""
     digits = text.strip()
     if digits.isascii() and digits.isdigit() and len(digits) < 20:
         return int(digits)

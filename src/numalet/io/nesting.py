@@ -1,7 +1,7 @@
-"""How deep the arrays and objects of a JSON text are in each other, found without recursion.
+"""Measures the depth of JSON texts without recursion.
 
-A decoder that recurses fails at a depth that depends on the release of Python and on who calls it.
-Here the limit is the same everywhere, and one object beyond it does not hide the others.
+Recursive decoders fail at a depth that depends on the Python release and the call stack. Here the
+limit is constant, and one object beyond it does not hide the others.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _NO_BRACKETS: Final = bytes(each for each in range(256) if each not in _BRACKETS
 _STEP: Final = {each: 1 if each in _OPENING else -1 for each in _BRACKETS}
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\Z)|[][{}]', re.DOTALL)
 _ABOVE: Final = 10
-"""Levels that ``shallow`` keeps beyond the limit, so an object in a list is still too deep."""
+"""Levels beyond the limit that ``shallow`` keeps, so that a deep object is still reported."""
 
 
 def is_too_deep(text: bytes) -> bool:
-    """Whether a JSON text is nested deeper than is read."""
+    """Whether a JSON text is nested beyond the limit."""
     if text.count(b"[") + text.count(b"{") <= limits.NESTING:
         return False
-    # Quick, because most texts are fine. It counts brackets in strings too.
+    # A fast upper bound: it counts brackets in strings, too.
     steps = map(_STEP.__getitem__, text.translate(None, _NO_BRACKETS))
     if max(accumulate(steps)) <= limits.NESTING:
         return False
@@ -36,7 +36,7 @@ def is_too_deep(text: bytes) -> bool:
 
 
 def shallow(text: bytes) -> bytes:
-    """The JSON text with null for all that is much deeper than the limit; lines stay lines."""
+    """The JSON text with null in place of everything far beyond the limit; line numbers stay."""
     deepest = limits.NESTING + _ABOVE
     kept: list[bytes] = []
     begin, is_inside = 0, False
@@ -51,7 +51,7 @@ def shallow(text: bytes) -> bytes:
 
 
 def decode(decoder: msgspec.json.Decoder[Any], text: bytes) -> Any:
-    """What the decoder reads, without what is too deep for it; raises what it raises otherwise."""
+    """Decode a text, if necessary without the parts that are too deep for the decoder."""
     try:
         return decoder.decode(text)
     except RecursionError:
@@ -59,7 +59,7 @@ def decode(decoder: msgspec.json.Decoder[Any], text: bytes) -> Any:
 
 
 def _depths(text: bytes) -> Iterator[tuple[int, int]]:
-    """The depth at every bracket, inside an opening one and outside a closing one; its place."""
+    """The depth inside each opening and outside each closing bracket, with its index."""
     depth = 0
     for match in _TOKEN.finditer(text):
         step = _STEP.get(text[match.start()])

@@ -1,4 +1,4 @@
-"""What the operating system complained of, as it is shown to users."""
+"""Errors of the operating system as texts for users."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from numalet.core.model.findings import BadInput
 
 
 def text(error: OSError | BadInput) -> str:
-    """The complaint; of a finding that was made of one, the one in it."""
+    """The error's text; for a finding made from an error, the error in it."""
     if isinstance(error, BadInput):
         finding = error.findings[0]
         return str(finding.fields.get("error", finding))

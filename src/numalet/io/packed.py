@@ -1,4 +1,4 @@
-"""Compressed files and tarballs, read in one pass and within limits; nothing is written to disk."""
+"""Reads compressed files and tarballs in one pass and within limits, without writing to disk."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import IO, Any, Final, Self, cast
 
 LARGEST_HEADER_BYTES: Final = 1 << 20
 ALWAYS_UNPACKED_BYTES: Final = 64 << 20
-"""A file that unpacks to less is not a bomb, however small it is."""
+"""A file that unpacks to less is harmless, whatever its ratio."""
 _BROKEN: Final = (EOFError, OSError, zlib.error, lzma.LZMAError, ValueError)
 _FORMS: Final[dict[bytes, Callable[[Any], Any]]] = {
     b"\x1f\x8b": lambda raw: gzip.GzipFile(fileobj=raw, mode="rb"),
@@ -27,7 +27,7 @@ _BLOCK: Final = 512
 
 
 class LimitPassedError(Exception):
-    """A limit was passed; carries the fields of the finding."""
+    """A limit is exceeded; has the fields of the finding."""
 
     def __init__(self, what: str, limit: int) -> None:
         self.what = what
@@ -38,7 +38,7 @@ class LimitPassedError(Exception):
 class Meter:
     """A stream that counts its bytes and stops at a limit.
 
-    The limit for headers moves on with the members of a tarball, so that a header cannot be a bomb.
+    A second limit moves along with the members of a tarball, because a header can be a bomb, too.
     """
 
     def __init__(self, inner: Any, most_bytes: int = sys.maxsize) -> None:
@@ -49,13 +49,14 @@ class Meter:
         self._head = b""
 
     def is_tarball(self) -> bool:
-        """Whether a tarball begins here; its first block is read again."""
+        """Whether a tarball begins here."""
+        # A compressed stream cannot seek back, so ``read`` returns this block again.
         while len(self._head) < _BLOCK and (part := self._read(_BLOCK - len(self._head))):
             self._head += part
         return self._head.startswith(_TAR, _TAR_AT)
 
     def expect_header_at(self, offset: int) -> None:
-        """Allow everything before the next header, and the header."""
+        """Allow bytes up to the header at this offset."""
         self._header_limit = offset + LARGEST_HEADER_BYTES
 
     def read(self, size: int = -1, /) -> bytes:
@@ -96,23 +97,21 @@ class _Unpacked:
 
 
 class _StrictTarInfo(tarfile.TarInfo):
-    """A header that ends the archive only where the archive says so.
-
-    Python's own reader mistakes a damaged header in the middle for the end of the archive.
-    """
+    """A header that ends the archive only at the regular end mark."""
 
     @classmethod
     def fromtarfile(cls, archive: tarfile.TarFile, /) -> Self:
         try:
             return super().fromtarfile(archive)
         except tarfile.HeaderError as error:
+            # Python's own reader mistakes a damaged header in the middle for the end.
             if type(error).__name__ == "EOFHeaderError":
                 raise
             raise tarfile.ReadError(str(error)) from error
 
 
 def unpacked(raw: BufferedReader, most_bytes: int, most_times: int = sys.maxsize) -> Meter:
-    """The decompressed stream; a stream that is not compressed has no limit."""
+    """The decompressed stream; an uncompressed stream has no limit."""
     head = raw.peek(6)
     form = next((form for magic, form in _FORMS.items() if head.startswith(magic)), None)
     return (
@@ -123,11 +122,11 @@ def unpacked(raw: BufferedReader, most_bytes: int, most_times: int = sys.maxsize
 def members(
     stream: Meter, most_bytes: int, most_members: int, wants: Callable[[tarfile.TarInfo], bool]
 ) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]:
-    """Every member of a tarball, with its content if that is wanted; links are not followed.
+    """Every member of a tarball, with its content if ``wants`` accepts it; links are not followed.
 
     Raises:
         LimitPassedError: it unpacks to too much.
-        tarfile.TarError: it is damaged; a content may raise that too.
+        tarfile.TarError: it is damaged; reading a content may raise this too.
     """
     stream.most_bytes = most_bytes
     stream.expect_header_at(0)
@@ -141,16 +140,16 @@ def members(
         if count > most_members:
             raise LimitPassedError("members", most_members)
         content = archive.extractfile(member) if wants(member) else None
-        # The library keeps every header, which one pass does not need.
+        # tarfile keeps all headers, which would grow without bound.
         cast("Any", archive).members = []
         yield member, content
-    # Read the rest, so that a damaged end does not pass for a whole archive.
+    # Read to the end, to detect a truncated archive.
     stream.expect_header_at(most_bytes)
     while stream.read(1 << 16):
         pass
 
 
 def first_line(error: Exception) -> str:
-    """A library's error, short enough for one line."""
+    """A library's error in one short line."""
     text = str(error).strip().splitlines() or [type(error).__name__]
     return text[0][:200]

@@ -1,4 +1,4 @@
-"""A client of the PodResources API, of a numalet node or of a kubelet."""
+"""A client of the PodResources API of a kubelet or a numalet node."""
 
 from __future__ import annotations
 
@@ -28,38 +28,37 @@ _FAR_END_IS_GONE: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE
 
 
 class JsonAnswer(Value):
-    """An answer, in the JSON form of protocol buffers."""
+    """An answer in the JSON format of protocol buffers."""
 
     document: Mapping[str, Any]
 
 
 class CallRefused(Value):
-    """The server answered with an error: gRPC's code in Go's words, and its text."""
+    """The server's error: the gRPC code as Go names it, and the text."""
 
     code: str
     text: str
 
 
 class PodResourcesClient(Value):
-    """Calls over one socket; each call waits ``timeout_seconds`` at most."""
+    """Calls over one socket, each with a timeout; they raise ``BadInput`` if no server answers."""
 
     socket: Path
     timeout_seconds: float = 10.0
 
     def list_pods(self) -> JsonAnswer | CallRefused:
-        """Every pod and what its containers hold. Raises ``BadInput`` if no server answers."""
+        """All pods with the resources of their containers."""
         return self._ask(methods.LIST, v1.ListPodResourcesRequest())
 
     def list_pods_v1alpha1(self) -> JsonAnswer | CallRefused:
-        """The same of the older interface: devices only. Raises ``BadInput``, as above."""
+        """All pods with the devices of their containers, by the older interface."""
         return self._ask(methods.OLD_LIST, v1alpha1.ListPodResourcesRequest())
 
     def allocatable(self) -> JsonAnswer | CallRefused:
-        """What the node has to give. Raises ``BadInput``, as above."""
+        """The allocatable resources of the node."""
         return self._ask(methods.GET_ALLOCATABLE, v1.AllocatableResourcesRequest())
 
     def pod(self, namespace: str, name: str) -> JsonAnswer | CallRefused:
-        """What one pod holds. Raises ``BadInput``, as above."""
         asked = v1.GetPodResourcesRequest(pod_name=name, pod_namespace=namespace)
         return self._ask(methods.GET, asked)
 
@@ -83,7 +82,7 @@ class PodResourcesClient(Value):
             yield channel
 
     def _refused(self, error: grpc.RpcError) -> CallRefused:
-        # What a channel raises is also a call, which knows the code; the stubs do not say so.
+        # Errors of a channel are also calls, which have the code; the type stubs lack that.
         assert isinstance(error, grpc.Call)
         code, details = error.code(), error.details() or ""
         if code in _FAR_END_IS_GONE:

@@ -1,7 +1,7 @@
-"""Tasks side by side, none of which outlives the block that began it.
+"""Runs tasks in parallel; no task outlives the block that started it.
 
-A request that is still under way when an event loop ends is thrown away in the middle of its steps,
-and what it had begun is then complained about at any later moment, in whatever happens to run.
+A request that is still running when the event loop ends is dropped midway, and Python reports its
+open resources later from unrelated code.
 """
 
 from __future__ import annotations
@@ -16,22 +16,20 @@ T = TypeVar("T")
 
 @contextlib.asynccontextmanager
 async def together() -> AsyncIterator[asyncio.TaskGroup]:
-    """A group of tasks; the first exception ends all others, and is raised as it is.
-
-    ``asyncio.TaskGroup`` alone raises it inside an ExceptionGroup, also where there is but one.
-    """
+    """A task group that raises the first exception itself and cancels the other tasks."""
     try:
         async with asyncio.TaskGroup() as group:
             yield group
     except BaseExceptionGroup as failed:
+        # asyncio.TaskGroup wraps even a single exception in an ExceptionGroup.
         raise failed.exceptions[0] from None
 
 
 @contextlib.asynccontextmanager
 async def beside(work: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]:
-    """A task that is over at the end of the block.
+    """A task that ends with the block.
 
-    What it raised is raised there, unless the block itself ends with an exception.
+    Its exception is raised at the end, unless the block itself raises one.
     """
     task = asyncio.create_task(work)
     try:
@@ -43,7 +41,7 @@ async def beside(work: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]
 
 
 async def ended(*tasks: asyncio.Task[Any]) -> None:
-    """Cancel these tasks and wait until they are over. What they raise is dropped."""
+    """Cancel these tasks and wait for their end; their exceptions are dropped."""
     for task in tasks:
         task.cancel()
     if tasks:

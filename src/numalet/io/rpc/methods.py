@@ -1,4 +1,4 @@
-"""Methods of the kubelet's gRPC interfaces by their full names, with their message types."""
+"""The methods of the kubelet's gRPC interfaces by full name, with their message types."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ A = TypeVar("A", bound=Message)
 LARGEST_MESSAGE_BYTES: Final = 16 << 20
 OPTIONS: Final = (
     ("grpc.max_receive_message_length", LARGEST_MESSAGE_BYTES),
-    # Every socket has a name in the file system; a proxy from the environment leads astray.
+    # Unix sockets need no proxy, but gRPC would use one from the environment.
     ("grpc.enable_http_proxy", 0),
-    # What Go servers expect of a client on a Unix socket.
+    # Go servers refuse other authorities of clients on Unix sockets.
     ("grpc.default_authority", "localhost"),
 )
 
 
 class Method(Value, Generic[Q, A]):
-    """One method: its service, its name, the messages that go there and come back."""
+    """One method: service, name, request and answer types."""
 
     service: str
     name: str
@@ -39,11 +39,10 @@ class Method(Value, Generic[Q, A]):
 
     @property
     def path(self) -> str:
-        """The full name, as it goes over the wire."""
+        """The full name, as on the wire."""
         return f"/{self.service}/{self.name}"
 
     def call(self, channel: grpc.Channel) -> grpc.UnaryUnaryMultiCallable[Q, A]:
-        """The method on a channel."""
         return channel.unary_unary(
             self.path,
             request_serializer=self.request.SerializeToString,
@@ -51,7 +50,6 @@ class Method(Value, Generic[Q, A]):
         )
 
     def call_async(self, channel: grpc.aio.Channel) -> grpc.aio.UnaryUnaryMultiCallable[Q, A]:
-        """The method on a channel of an event loop."""
         return channel.unary_unary(
             self.path,
             request_serializer=self.request.SerializeToString,
@@ -59,7 +57,6 @@ class Method(Value, Generic[Q, A]):
         )
 
     def stream_async(self, channel: grpc.aio.Channel) -> grpc.aio.UnaryStreamMultiCallable[Q, A]:
-        """The method on a channel of an event loop, where the answer is a stream."""
         return channel.unary_stream(
             self.path,
             request_serializer=self.request.SerializeToString,
@@ -74,7 +71,7 @@ Handler = Callable[[Any, Any], Awaitable[Any]]
 def services(
     handlers: Iterable[tuple[Method[Any, Any], Handler]],
 ) -> tuple[grpc.GenericRpcHandler, ...]:
-    """What a server needs to offer these methods: one entry for each service."""
+    """The handlers of a server for these methods, one per service."""
     by_service: dict[str, dict[str, grpc.RpcMethodHandler[Any, Any]]] = {}
     for method, handler in handlers:
         by_service.setdefault(method.service, {})[method.name] = (
@@ -134,4 +131,4 @@ NOTIFY: Final = Method(
 STATUS_NAMES: Final[Mapping[grpc.StatusCode, str]] = MappingProxyType(
     {code: code.name.title().replace("_", "") for code in grpc.StatusCode}
 )
-"""gRPC's status codes in Go's words, such as ``ResourceExhausted``."""
+"""gRPC's status codes as Go names them, such as ``ResourceExhausted``."""

@@ -1,1 +1,1 @@
-"""The kernel's /sys turned into a Machine: live, from a folder, or from a tarball."""
+"""Reads the kernel's /sys into a Machine: live, from a folder, or from a tarball."""

@@ -1,9 +1,8 @@
-"""A tarball of one or several machines -> their trees, read in one pass and in memory.
+"""Reads a tarball of one or several machines into trees, in one pass and in memory.
 
-Nothing is extracted to disk and no link is followed, so a hostile name can do no harm; a tarball
-that has one is refused all the same: it was not made to show a machine. Only files that the
-reader of machines uses are kept. A *root* is the directory inside the tarball that holds
-``sys``.
+Nothing is extracted and no link is followed, so hostile names are harmless; they are refused all
+the same. Only files that the machine reader uses are kept. A *root* is the directory in the tarball
+that contains ``sys``.
 """
 
 from __future__ import annotations
@@ -36,12 +35,10 @@ _WANTED = re.compile(
     r"|proc/(?:cpuinfo|meminfo))"
 )
 _DEPTH: Final = 7
-"""Levels below ``devices/system/cpu`` that hold anything of interest: cpu0/cache/index0/id."""
+"""The deepest level of interest below ``devices/system/cpu``: cpu0/cache/index0/id."""
 
 
 class _Root(Mutable):
-    """The files of one machine."""
-
     files: dict[str, bytes] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
     folders: set[str] = field(default_factory=set)
@@ -49,13 +46,13 @@ class _Root(Mutable):
 
 
 class Archive(Mutable):
-    """The machines of a tarball by their root ("." for the top)."""
+    """The machines of a tarball by root ("." for the top)."""
 
     trees: dict[str, Tree]
 
 
 def read_archive(path: Path, document: str) -> Archive:
-    """The machines inside a tarball; raises ``BadInput`` if it is not readable."""
+    """The machines in a tarball; raises ``BadInput`` if it is unreadable."""
     reader, where = _Reader(document), Location(document)
     try:
         with path.open("rb") as raw:
@@ -81,14 +78,14 @@ def _is_wanted(member: tarfile.TarInfo) -> bool:
 
 
 def _plain(name: str) -> str:
-    """The name without ``./`` in front and slashes behind."""
+    """The name without a leading ``./`` and trailing slashes."""
     while name.startswith("./"):
         name = name[2:].lstrip("/")
     return name.rstrip("/")
 
 
 def _wanted(name: str) -> re.Match[str] | None:
-    """The root and the path in it, if the file may be of interest."""
+    """The root and the path below it, if the file may be of interest."""
     return None if len(name) > _LONGEST_NAME else _WANTED.fullmatch(name)
 
 
@@ -103,7 +100,6 @@ class _Reader:
         self._kept = 0
 
     def add(self, member: tarfile.TarInfo, content: bytes | None) -> None:
-        """Keep a member if it is of interest."""
         name = _plain(member.name)
         if name.startswith("/") or ".." in name.split("/"):
             self._refuse(MachineArchiveName, member.name)
@@ -135,13 +131,13 @@ class _Reader:
             self._refuse(MachineArchiveKind, member.name)
 
     def _refuse(self, problem: type[ArchiveMember], name: str) -> None:
-        # One finding of a kind says enough; a hostile archive would fill the screen.
+        # One finding per kind; a hostile archive could produce millions.
         if problem not in self._stored:
             self._stored.add(problem)
             self._findings.add(problem(name=name[:200], where=Location(self._document)))
 
     def finish(self) -> Archive:
-        """The trees of all roots that hold a machine; raises ``BadInput`` for odd members."""
+        """The trees of all roots with a machine; raises ``BadInput`` for refused members."""
         self._findings.raise_errors()
         trees = {
             name: memory_tree(root.files, root.links, root.folders)

@@ -1,8 +1,4 @@
-"""``cpuN/cache`` -> the caches that one CPU sees, in the order of their directories.
-
-CPUs that share a cache say the same about it; equal answers become one value, which keeps a
-machine of hundreds of CPUs small.
-"""
+"""Reads ``cpuN/cache``: the caches that one CPU sees, in directory order."""
 
 from __future__ import annotations
 
@@ -17,13 +13,12 @@ _INDEX: Final = re.compile(r"index[0-9]{1,4}", re.ASCII)
 
 
 class CachePool:
-    """Reads caches and hands out one value for equal ones."""
+    """Reads caches; equal ones share one value, because a cache appears under each of its CPUs."""
 
     def __init__(self) -> None:
         self._known: dict[Cache, Cache] = {}
 
     def read(self, source: TreeSource, folder: str) -> tuple[Cache, ...]:
-        """The caches of one CPU; none where the directory is missing."""
         caches = []
         for name in source.tree.names(folder, _INDEX):
             cache = _read_cache(source, f"{folder}/{name}")
@@ -32,7 +27,7 @@ class CachePool:
 
 
 def _read_cache(source: TreeSource, folder: str) -> Cache:
-    """One cache by its directory; the sharing CPUs by list, else by mask."""
+    # Some snapshots have the mask only.
     listed = source.read(f"{folder}/shared_cpu_list", kernel_text.cpu_list)
     masked = source.read(f"{folder}/shared_cpu_map", kernel_text.cpu_mask)
     return Cache(

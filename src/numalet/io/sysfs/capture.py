@@ -1,7 +1,7 @@
-"""A machine -> a small tarball of what the reader read, to keep or to share.
+"""Writes a machine's files as a small tarball, to keep or to share.
 
-The same machine gives the same bytes: names are sorted, times and owners are zero. Reading the
-tarball gives the same machine again.
+Equal machines give equal bytes: names are sorted, times and owners are zero. Reading the tarball
+gives the same machine again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from numalet.io.sysfs.trees import Tree
 
 
 class _RecordingTree(Mutable):
-    """A tree that remembers what it was asked and had an answer to."""
+    """A tree that records the paths that were read successfully."""
 
     inner: Tree
     files: dict[str, str] = field(default_factory=dict)
@@ -33,18 +33,15 @@ class _RecordingTree(Mutable):
     folders: set[str] = field(default_factory=set)
 
     def text(self, path: str) -> str | None:
-        """Content of a regular file."""
         content = self.inner.text(path)
         if content is not None:
             self.files[path] = content
         return content
 
     def link(self, path: str) -> str | None:
-        """Where a symbolic link points to."""
         return self.inner.link(path)
 
     def names(self, path: str, wanted: re.Pattern[str]) -> tuple[str, ...]:
-        """Entries of a directory; links and directories among them are remembered."""
         names = self.inner.names(path, wanted)
         for name in names:
             entry = f"{path}/{name}"
@@ -65,10 +62,7 @@ class _RecordingTree(Mutable):
 
 
 def capture(tree: Tree, path: Path, document: str) -> int:
-    """Write the tarball; the number of bytes it has. Raises ``BadInput``.
-
-    The file is there whole or not at all.
-    """
+    """Write the tarball atomically and return its size in bytes. Raises ``BadInput``."""
     recording = _RecordingTree(tree)
     read_machine(recording, document)
     content = _tarball(recording)
@@ -86,7 +80,6 @@ def capture(tree: Tree, path: Path, document: str) -> int:
 
 
 def _tarball(recording: _RecordingTree) -> bytes:
-    """The bytes of the tarball, always the same for the same machine."""
     packed = io.BytesIO()
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as squeezed,
@@ -118,7 +111,6 @@ def _members(recording: _RecordingTree) -> Iterator[tuple[tarfile.TarInfo, bytes
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Put the bytes beside the place and move them there when they are safe."""
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     temporary = Path(name)
     try:

@@ -1,4 +1,4 @@
-"""``sys/devices/system/cpu`` -> CPUs: which there are, which are online, where they sit."""
+"""Reads ``sys/devices/system/cpu``: which CPUs exist, which are online, and their topology."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from numalet.io.sysfs.records import TreeSource
 CPU_DIR: Final = "sys/devices/system/cpu"
 LISTS: Final = ("online", "offline", "present", "possible", "isolated", "kernel_max", "nohz_full")
 
-# The kernel renamed these files in 5.3; the new name first.
+# Linux 5.3 renamed these files; the new name first.
 _CORE_MATES: Final = ("core_cpus", "thread_siblings")
 _PACKAGE_MATES: Final = ("package_cpus", "core_siblings")
 
 
 def read_lists(source: TreeSource, folder: str, names: tuple[str, ...]) -> dict[str, str]:
-    """The kernel's own lists in a directory, as texts; those that are missing left out."""
+    """The kernel's lists in a directory as texts, without missing ones."""
     texts = ((name, source.tree.text(f"{folder}/{name}")) for name in names)
     return {name: text.strip() for name, text in texts if text is not None}
 
@@ -43,14 +43,12 @@ def read_cpus(source: TreeSource) -> tuple[Cpu, ...]:
 
 
 def _online(source: TreeSource, placed: dict[int, Cpu]) -> CpuSet:
-    """CPUs that are online: by the kernel's list, else by what their directories say.
-
-    Without the list a CPU is offline when its own file says 0, or when it has no place while
-    others have one. A missing or empty file says nothing: cpu0 usually has none.
-    """
+    """The online CPUs."""
     listed = source.read(f"{CPU_DIR}/online", kernel_text.cpu_list)
     if listed is not None:
         return listed
+    # Without the list, a CPU is offline if its own file says 0, or if it lacks a topology while
+    # others have one. A missing file means nothing: cpu0 usually has no such file.
     some_placed = any(cpu.has_topology for cpu in placed.values())
     return frozenset(
         cpu_id
@@ -79,7 +77,7 @@ def _read_cpu(source: TreeSource, cpu_id: int, folder: str, known: caches.CacheP
 
 
 def _mates(source: TreeSource, topology: str, names: tuple[str, ...]) -> CpuSet | None:
-    """CPUs that share something: the first file that says so, list before mask."""
+    """CPUs in the first file that lists any, list before mask."""
     for name in names:
         listed = source.read(f"{topology}/{name}_list", kernel_text.cpu_list)
         if listed:

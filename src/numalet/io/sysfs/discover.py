@@ -1,4 +1,4 @@
-"""A tree -> the machine it was taken from, with warnings about files that make no sense."""
+"""Reads the machine from a tree, with warnings about malformed files."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numalet.io.sysfs.trees import Tree
 
 
 def read_machine(tree: Tree, document: str) -> tuple[Machine, tuple[Finding, ...]]:
-    """The machine, and what was odd about its files.
+    """The machine, and warnings about its files.
 
-    ``document`` is the name under which the user knows the tree. Raises ``BadInput`` when
-    there is neither a CPU nor a NUMA node in it.
+    ``document`` is the user's name for the tree. Raises ``BadInput`` if the tree has neither CPUs
+    nor NUMA nodes.
     """
     source = TreeSource(tree, document)
     machine = Machine(
@@ -33,7 +33,6 @@ def read_machine(tree: Tree, document: str) -> tuple[Machine, tuple[Finding, ...
 
 
 def _proc(source: TreeSource) -> ProcFacts:
-    """The facts of ``/proc``."""
     cpuinfo = source.tree.text("proc/cpuinfo")
     return ProcFacts(
         meminfo=source.read("proc/meminfo", kernel_text.meminfo_figures),

@@ -1,9 +1,7 @@
-"""Texts of the Linux kernel -> numbers and sets, forgiving what snapshots do to them.
+"""Parses texts of the Linux kernel into numbers and sets.
 
-Files of ``/sys`` end in a newline, and in a snapshot sometimes in a NUL after it; empty files
-and missing ones mean "not said". Every function here takes None for a missing file and gives
-None where nothing usable is in it, or raises ``KernelTextError`` where something is, but not
-what the file should hold.
+A missing file is None, and an empty one has no value; both give None. A malformed text raises
+``KernelTextError``. Files of ``/sys`` end in a newline, in some snapshots followed by a NUL.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from numalet.core.model.cpu_set import CpuSet
 
 _BLANK: Final = " \t\r\n\v\f\0"
 _LONGEST_MASK: Final = 1 << 18
-"""Hexadecimal digits of a mask: 2^20 CPUs, 16 times the most that any kernel prints."""
+"""Hexadecimal digits of a mask: 2^20 CPUs, 16 times the most of any kernel."""
 
 _MASK_WORD = re.compile(r"[0-9a-fA-F]{1,16}", re.ASCII)
 _INTEGER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
@@ -29,7 +27,7 @@ _FACTORS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 class KernelTextError(ValueError):
-    """A text that is not what its file should hold; ``wanted`` is a name for what it should."""
+    """A malformed text; ``wanted`` names the expected format."""
 
     def __init__(self, text: str, wanted: str) -> None:
         self.text = text
@@ -55,13 +53,14 @@ def cpu_mask(text: str | None) -> CpuSet | None:
     words = stripped.split(",")
     if len(stripped) > _LONGEST_MASK or not all(map(_MASK_WORD.fullmatch, words)):
         raise KernelTextError(text, "mask")
-    # A word stands for 32 CPUs even when it is short, as the first one often is.
+    # A word covers 32 CPUs even if it is short, as the first one often is.
     return frozenset(_bits(int("".join(word.zfill(8) for word in words), 16)))
 
 
 def _bits(value: int) -> list[int]:
-    """Positions of the bits that are set; by bytes, so that long masks stay cheap."""
+    """The positions of the set bits."""
     bits = []
+    # By bytes: shifting a long integer bit by bit would be quadratic.
     for place, byte in enumerate(value.to_bytes((value.bit_length() + 7) // 8, "little")):
         if byte:
             bits += [place * 8 + bit for bit in range(8) if byte >> bit & 1]
@@ -69,7 +68,7 @@ def _bits(value: int) -> list[int]:
 
 
 def integer(text: str | None) -> int | None:
-    """The number, possibly negative; None for a missing or empty file."""
+    """The number, which may be negative."""
     stripped = (text or "").strip(_BLANK)
     if not stripped or text is None:
         return None
@@ -100,7 +99,7 @@ def size_bytes(text: str | None) -> int | None:
 
 
 def word(text: str | None) -> str:
-    """The text without blanks and NULs around it; empty for a missing file."""
+    """The text without surrounding blanks and NULs; empty for a missing file."""
     return (text or "").strip(_BLANK)
 
 
@@ -111,16 +110,16 @@ def mem_total_kib(text: str | None) -> int | None:
 
 
 def meminfo_figures(text: str | None) -> dict[str, int] | None:
-    """Those figures of ``/proc/meminfo`` that are about size and huge pages."""
+    """Memory size and huge pages from ``/proc/meminfo``."""
     if text is None:
         return None
     return {name: int(number) for name, number in _MEMINFO_LINE.findall(text)}
 
 
 def count_ids(text: str | None, field: str) -> int | None:
-    """How many different numbers ``/proc/cpuinfo`` gives in lines of this name.
+    """The number of distinct lines for this field in ``/proc/cpuinfo``.
 
-    cAdvisor v0.52.1: ``getUniqueMatchesCount``; the whole line counts, blanks and all.
+    cAdvisor v0.52.1: ``getUniqueMatchesCount`` compares whole lines, including blanks.
     """
     if text is None:
         return None

@@ -1,6 +1,6 @@
-"""``sys/devices/system/node`` -> NUMA nodes: memory, CPUs, huge pages, distances.
+"""Reads ``sys/devices/system/node``: the memory, CPUs, huge pages and distances of NUMA nodes.
 
-Nodes come in the order in which their directories are listed: node0, node1, node10, node2.
+Nodes are in the order of their directory names: node0, node1, node10, node2.
 """
 
 from __future__ import annotations
@@ -50,11 +50,9 @@ def _read_node(source: TreeSource, node_id: int, folder: str) -> NumaNode:
 
 
 def _cpus(source: TreeSource, folder: str, linked: CpuSet) -> CpuSet:
-    """The CPUs that the node lists: by list, else by mask, else by the links.
-
-    An empty list is an answer (a node without CPUs) unless a mask says more.
-    """
+    """The CPUs of a node, from the list, else the mask, else the links."""
     listed = source.read(f"{folder}/cpulist", kernel_text.cpu_list)
+    # An empty list is valid (a node without CPUs) unless the mask has CPUs.
     if listed:
         return listed
     masked = source.read(f"{folder}/cpumap", kernel_text.cpu_mask)
@@ -64,7 +62,7 @@ def _cpus(source: TreeSource, folder: str, linked: CpuSet) -> CpuSet:
 
 
 def _is_broken(source: TreeSource, folder: str, name: str) -> bool:
-    """Whether an entry for a CPU is a link to something else, such as its own directory."""
+    """Whether the entry of a CPU links to something else, such as its own directory."""
     target = source.tree.link(f"{folder}/{name}")
     return target is not None and target.rstrip("/").rpartition("/")[2] != name
 
@@ -75,7 +73,6 @@ def read_pools(source: TreeSource, folder: str) -> tuple[HugePagePool, ...]:
 
 
 def _read_pool(source: TreeSource, folder: str, name: str) -> HugePagePool:
-    """One pool by its directory; its name has the page size."""
     return HugePagePool(
         page_size_kib=int(name.removeprefix("hugepages-").removesuffix("kB")),
         count=source.read(f"{folder}/{name}/nr_hugepages", kernel_text.integer),

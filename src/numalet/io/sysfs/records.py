@@ -1,8 +1,4 @@
-"""What a reader of the tree may trip over, collected while it goes on.
-
-``TreeSource`` is a tree with a name; it reads and parses in one step and turns a text that makes
-no sense into a warning and "not said".
-"""
+"""A tree with warnings about its malformed files, which are treated as missing."""
 
 from __future__ import annotations
 
@@ -17,20 +13,20 @@ from numalet.io.sysfs import kernel_text
 from numalet.io.sysfs.trees import Tree
 
 _MOST_WARNINGS: Final = 50
-"""A tree of nonsense gives enough warnings to see that it is one."""
+"""Enough to recognise a broken tree."""
 
 T = TypeVar("T")
 
 
 class TreeSource(Value):
-    """A tree, the name that the user knows it by, and the warnings about it."""
+    """A tree, the user's name for it, and the warnings about it."""
 
     tree: Tree
     document: str
     warnings: Findings = field(default_factory=Findings)
 
     def read(self, path: str, parse: Callable[[str | None], T | None]) -> T | None:
-        """The file, parsed; None and a warning when it is not what it should be."""
+        """The parsed file; None, with a warning, if it is malformed."""
         try:
             return parse(self.tree.text(path))
         except kernel_text.KernelTextError as error:
@@ -46,9 +42,7 @@ class TreeSource(Value):
             return None
 
     def numbered(self, path: str, prefix: str) -> dict[int, str]:
-        """Entries of a directory such as ``node7``, by number ascending; names as they are.
-
-        ``node07`` is not what a kernel makes, and would be a second node 7.
-        """
+        """Entries of a directory such as ``node7``, by ascending number."""
+        # No leading zeros: ``node07`` would be a second node 7, and kernels never write it.
         names = self.tree.names(path, re.compile(rf"{prefix}(?:0|[1-9][0-9]{{0,6}})", re.ASCII))
         return dict(sorted((int(name.removeprefix(prefix)), name) for name in names))

@@ -1,7 +1,7 @@
-"""A folder -> the tree of one machine: where in it ``sys`` is, and ``proc``.
+"""Finds the tree of one machine in a folder.
 
-The folder may hold ``sys`` (and ``proc``), may itself be a ``/sys``, or may hold one machine
-somewhere below, as an unpacked tarball does.
+The folder may contain ``sys`` (and ``proc``), may itself be a ``/sys``, or may have one machine
+somewhere below, like an unpacked tarball.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def tree_of_folder(folder: Path, document: str) -> FolderTree:
 
 
 def several(document: str, roots: list[str], separator: str) -> Finding:
-    """What to say when several machines are there and none was chosen."""
+    """The finding if there are several machines and the user chose none."""
     choices = ", ".join(f"{document.rstrip('/')}{separator}{root}" for root in roots[:20])
     return MachineSeveral(
         value=document, count=len(roots), choices=choices, where=Location(document)
@@ -59,7 +59,7 @@ def _tree_at(folder: Path) -> FolderTree | None:
         return FolderTree(folder / "sys", folder / "proc")
     if not _is_sys(folder):
         return None
-    # A folder called sys lies beside proc; any other one is alone.
+    # Only a folder named sys can have proc next to it.
     proc = folder.absolute().parent / "proc" if folder.absolute().name == "sys" else None
     return FolderTree(folder, proc)
 
@@ -70,7 +70,7 @@ def _is_sys(folder: Path) -> bool:
 
 
 def _is_folder(path: Path) -> bool:
-    """Whether it is a folder; one that may not be read is none."""
+    """Whether it is a readable folder."""
     try:
         return stat.S_ISDIR(path.stat().st_mode)
     except OSError:
@@ -78,7 +78,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _below(folder: Path) -> Iterator[tuple[Path, FolderTree]]:
-    """Machines below a folder, in order of their names; links are not followed."""
+    """Machines below a folder in the order of names; links are not followed."""
     visited = 0
     waiting = [folder]
     for _ in range(_DEEPEST):
@@ -106,7 +106,7 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def is_tarball(path: Path) -> bool:
-    """Whether the file is a tarball, by its first bytes and not by its name."""
+    """Whether the file is a tarball, by its first bytes."""
     try:
         with path.open("rb") as file:
             head = file.read(512)

@@ -1,7 +1,7 @@
-"""A tree of files laid out like ``/`` of a machine: a folder, a live root, or a tarball.
+"""File trees with the layout of a machine's ``/``: a folder, the live root, or a tarball.
 
-Paths are relative (``sys/devices/system/node``, ``proc/meminfo``). Links are links: they are
-listed and never followed, because directories of ``/sys`` contain links to themselves.
+Paths are relative (``sys/devices/system/node``, ``proc/meminfo``). Links are listed but never
+followed, because ``/sys`` has links that lead back up.
 """
 
 from __future__ import annotations
@@ -16,39 +16,36 @@ from typing import Final, Protocol
 from numalet.core.model.value import Value, field
 
 LARGEST_FILE_BYTES: Final = 16 << 20
-"""The most that is read of one file; cpuinfo of 4,096 CPUs is about 6 MB."""
+"""The limit for one file; cpuinfo of 4,096 CPUs has about 6 MB."""
 
 
 class Tree(Protocol):
-    """What the reader asks. A thing that is not there, or can not be read, is None or ()."""
+    """A file tree; for missing and unreadable entries the methods return None, () or False."""
 
     def text(self, path: str) -> str | None:
-        """Content of a regular file, undecodable bytes replaced."""
+        """The content of a regular file, with undecodable bytes replaced."""
         ...
 
     def link(self, path: str) -> str | None:
-        """Where a symbolic link points to; None for everything else."""
+        """The target of a symbolic link; None for other files."""
         ...
 
     def names(self, path: str, wanted: re.Pattern[str]) -> tuple[str, ...]:
-        """Entries of a directory whose whole name matches, sorted."""
+        """The entries of a directory whose whole name matches, sorted."""
         ...
 
     def is_directory(self, path: str) -> bool:
-        """Whether there is a directory (not a link to one)."""
+        """Whether this is a directory (not a link to one)."""
         ...
 
 
 class FolderTree(Value):
-    """Files below a folder of the file system.
-
-    ``sys`` and ``proc`` are where those two lie; ``proc`` may be nowhere.
-    """
+    """Files below a folder; ``sys`` and ``proc`` are their paths; ``proc`` may be missing."""
 
     sys: Path
     proc: Path | None
     unreadable: list[str] = field(default_factory=list)
-    """Paths that are there and could not be read, filled in while reading."""
+    """Paths that exist but are unreadable, filled in while reading."""
 
     def _place(self, path: str) -> Path | None:
         room, _, rest = path.partition("/")
@@ -56,11 +53,11 @@ class FolderTree(Value):
         return None if base is None else base / rest
 
     def text(self, path: str) -> str | None:
-        """Content of a regular file; a link is not followed, a pipe is not waited for."""
         place = self._place(path)
         if place is None:
             return None
         try:
+            # O_NOFOLLOW: no links. O_NONBLOCK: a pipe must not block the open.
             descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -70,7 +67,7 @@ class FolderTree(Value):
         try:
             return self._content(path, descriptor)
         except OSError:
-            # The kernel refuses some files by their content: an offline CPU's, for example.
+            # The kernel refuses to read some files by state, such as those of an offline CPU.
             self.unreadable.append(path)
             return None
         finally:
@@ -87,7 +84,6 @@ class FolderTree(Value):
         return content.decode("utf-8", "replace")
 
     def link(self, path: str) -> str | None:
-        """Where a symbolic link points to."""
         place = self._place(path)
         try:
             return None if place is None else str(place.readlink())
@@ -95,7 +91,6 @@ class FolderTree(Value):
             return None
 
     def names(self, path: str, wanted: re.Pattern[str]) -> tuple[str, ...]:
-        """Entries of a directory whose whole name matches, sorted."""
         place = self._place(path)
         try:
             entries = [] if place is None else [entry.name for entry in place.iterdir()]
@@ -104,7 +99,6 @@ class FolderTree(Value):
         return tuple(sorted(name for name in entries if wanted.fullmatch(name)))
 
     def is_directory(self, path: str) -> bool:
-        """Whether there is a directory (not a link to one)."""
         place = self._place(path)
         try:
             return place is not None and stat.S_ISDIR(place.lstat().st_mode)
@@ -113,24 +107,21 @@ class FolderTree(Value):
 
 
 class MemoryTree(Value):
-    """Files, links and directories held in memory: one machine of a tarball."""
+    """One machine of a tarball: files, links and directories in memory."""
 
     files: Mapping[str, bytes]
     links: Mapping[str, str]
     entries: Mapping[str, Set[str]]
-    """Names of the entries of each directory."""
+    """The names of each directory's entries."""
 
     def text(self, path: str) -> str | None:
-        """Content of a regular file."""
         content = self.files.get(path)
         return None if content is None else content.decode("utf-8", "replace")
 
     def link(self, path: str) -> str | None:
-        """Where a symbolic link points to."""
         return self.links.get(path)
 
     def names(self, path: str, wanted: re.Pattern[str]) -> tuple[str, ...]:
-        """Entries of a directory whose whole name matches, sorted."""
         return tuple(sorted(name for name in self.entries.get(path, ()) if wanted.fullmatch(name)))
 
     def is_directory(self, path: str) -> bool:
@@ -138,7 +129,7 @@ class MemoryTree(Value):
 
 
 def memory_tree(files: Mapping[str, bytes], links: Mapping[str, str], folders: Set[str]) -> Tree:
-    """A tree of these, with every directory on the way to them."""
+    """A tree of these files, with all their parent directories."""
     entries: dict[str, set[str]] = {folder: set() for folder in folders}
     for path in (*files, *links, *folders):
         inner = path
