@@ -23,7 +23,6 @@ class ListenAddress(Value):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can connect."""
         if self.host == _LOCALHOST:
             return True
         try:

@@ -76,10 +76,7 @@ class FleetMeter:
     def measured(
         self, cluster: Cluster, published_seconds: Mapping[str, float] = MappingProxyType({})
     ) -> FleetMeasures:
-        """Measure a cluster.
-
-        ``published_seconds`` is when each node last changed its object, since 1970.
-        """
+        """``published_seconds`` is when each node last changed its object, since 1970."""
         own = self.finder.shapes_of(cluster)
         named = self._shapes or [(str(each.pod.pod), each.pod) for each in own[:MOST_SHAPES]]
         answer = self.finder.find(cluster, [pod for _, pod in named] if self._shapes else None)
@@ -140,7 +137,6 @@ class _PoolTotals:
 
 
 def _count(counts: Counter[tuple[str, str]], key: tuple[str, str], times: int) -> int:
-    """Add to a count and return it; a count of 0 is deleted."""
     counts[key] += times
     return counts[key] or counts.pop(key)
 
@@ -167,7 +163,7 @@ class FleetCollector(Collector):
     """Shows the last measures.
 
     ``current_until`` is the last time, by the monotonic clock in seconds, at which the view was
-    current; None while it is current.
+    current; unset while it is current.
     """
 
     def __init__(self) -> None:
@@ -176,7 +172,6 @@ class FleetCollector(Collector):
 
     @property
     def is_up(self) -> bool:
-        """Whether the view is current."""
         return self.current_until is None
 
     @property

@@ -37,7 +37,7 @@ _REST_FOR_WORK: Final = 9.0
 class FollowedView(Value):
     """The cluster at one time.
 
-    ``opened`` is None until everything was listed once. ``age_seconds`` is how long some of it may
+    ``opened`` is unset until everything was listed once. ``age_seconds`` is how long some of it may
     have been out of date, 0 while all of it is current; ``problems`` give the causes.
     """
 

@@ -19,7 +19,7 @@ _MOST_ATTEMPTS: Final = 5
 
 
 async def keep_away(access: Access, nodes: Iterable[str], how: KeepAway) -> list[str]:
-    """Return which of these nodes were changed; the others have kept pods away already.
+    """Return the nodes that were changed; the others have kept pods away already.
 
     Raises:
         BadInput: the server is unreachable or refuses.
@@ -28,7 +28,7 @@ async def keep_away(access: Access, nodes: Iterable[str], how: KeepAway) -> list
 
 
 async def undo(access: Access, nodes: Iterable[str]) -> list[str]:
-    """Return on which of these nodes something was undone.
+    """Return the nodes with undone changes.
 
     Raises:
         BadInput: the server is unreachable or refuses.
@@ -37,7 +37,7 @@ async def undo(access: Access, nodes: Iterable[str]) -> list[str]:
 
 
 async def kept_away(access: Access) -> list[str]:
-    """Return the names of the nodes from which this program keeps pods away.
+    """Return the names of the nodes that keep pods away because of this program.
 
     Raises:
         BadInput: the server is unreachable or refuses.

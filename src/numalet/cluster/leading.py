@@ -1,14 +1,13 @@
 """Leader election among processes by a Lease in the API server (``coordination.k8s.io/v1``).
 
-    the leader      renews every few seconds; counts down while renewals fail
-    the others      read the lease; once it has not changed for its duration by *their* clock, the
-                    first to write it leads, since a write contains the version that was read
+The leader renews the lease every few seconds. The others read it; once it has not changed for its
+duration by *their* clock, the first to write it leads. Clocks of different machines are never
+compared. A leader stops after ``deadline_seconds`` without a renewal, counted from when the last
+successful one was sent; others wait for the longer ``duration_seconds``, so there are never two
+leaders.
 
-Times in a lease are only for readers: clocks of different machines are never compared. A leader
-stops leading after ``deadline_seconds`` without a renewal, counted from when the last successful
-one was sent; others wait ``duration_seconds`` from their reading. The first is shorter, so that
-there are never two leaders. A write that was sent just before its sender stopped leading is why
-each write of a leader should contain the version of the changed object.
+A write may be sent just before its sender stops leading, so each write of a leader should contain
+the version of the changed object.
 """
 
 from __future__ import annotations
@@ -40,8 +39,6 @@ _Lease: TypeAlias = dict[str, Any]
 
 
 class LeaseApi(Protocol):
-    """The requests to an API server."""
-
     async def get(self, path: str) -> bytes: ...
 
     async def create(self, path: str, body: Body) -> bytes: ...
@@ -70,7 +67,6 @@ class LeaseName(Value):
 
     @property
     def path(self) -> str:
-        """The path of the object."""
         return f"{self.collection}/{self.name}"
 
 
@@ -135,7 +131,6 @@ class LeaseCandidate:
             await self._wait_for_turn()
 
     async def wait_until_lost(self) -> None:
-        """Return once this process does not lead."""
         while self.is_leader:
             await self._wait_for_turn()
 

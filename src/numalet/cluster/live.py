@@ -1,11 +1,9 @@
 """A cluster followed from its API server: a current value, rebuilt in parts.
 
 Every collection is listed and watched. A change marks its nodes, and only these are rebuilt when
-the value is read next: from the Node, its pods and its NumaNode. Until all lists are complete there
-is no value: half a cluster would seem small.
-
-A missing (no such CRD) or forbidden collection is treated as empty if it is optional; the notes
-give the reason. After a lost connection the value stays unchanged, and ``age_seconds`` is its age.
+the value is read next. Until all lists are complete there is no value: half a cluster would seem
+small. A missing (no such CRD) or forbidden optional collection is treated as empty, with a note.
+After a lost connection the value stays unchanged, and ``age_seconds`` is its age.
 """
 
 from __future__ import annotations
@@ -56,7 +54,7 @@ from numalet.io.tasks import together
 _NODES_IN_A_TURN: Final = 50
 
 PodListener: TypeAlias = Callable[[ClusterPod | None, ClusterPod | None], None]
-"""Called with each pod before and after a change; None if it does not exist."""
+"""Called with each pod before and after a change; None: it does not exist."""
 
 
 class LiveCluster:
@@ -118,7 +116,6 @@ class LiveCluster:
 
     @property
     def notes(self) -> tuple[Finding, ...]:
-        """Notes on collections and unreadable objects."""
         return (*self._problems.values(), *self._decoder.notes())
 
     @property
@@ -138,7 +135,6 @@ class LiveCluster:
 
     @property
     def pods(self) -> Mapping[str, ClusterPod]:
-        """All current pods by uid."""
         pods: Mapping[str, ClusterPod] = self._copies.of_kind["Pod"]
         return pods
 
@@ -154,7 +150,7 @@ class LiveCluster:
         return self._dirty
 
     def node(self, name: str) -> ClusterNode | UndecidedNode | None:
-        """Return the last value of a node; None without a node of this name."""
+        """Return the last value of a node, if it exists."""
         return self._nodes.get(name) or self._undecided.get(name)
 
     def renewed(self) -> tuple[str, ...]:
@@ -181,7 +177,7 @@ class LiveCluster:
         return self.cluster()
 
     def cluster(self) -> Cluster | None:
-        """The current cluster; None until it is ready.
+        """The current cluster, once it is ready.
 
         Unchanged nodes are the same objects as before.
         """
@@ -324,7 +320,7 @@ class LiveCluster:
                 self._budgets = None
 
     def _put_unread(self, kind: str, key: str, item: Any) -> Any:
-        """Return the object; None for an unreadable one, which is recorded."""
+        """Return the object; record an unreadable one, and return None."""
         unread = item if isinstance(item, UnreadObject) else None
         before = self._copies.unread.pop((kind, key), None)
         if unread is not None:

@@ -27,7 +27,6 @@ class LiveCopies(Mutable):
     holders: dict[str, set[str]] = field(default_factory=dict)
     """Nodes whose state names a pod, by uid."""
     unread: dict[tuple[str, str], UnreadObject] = field(default_factory=dict)
-    """By kind and key."""
     unread_on: Counter[str] = field(default_factory=Counter)
     """Number of unreadable pods of a node."""
 

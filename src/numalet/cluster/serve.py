@@ -1,11 +1,9 @@
 """``numalet fleet serve``: metrics of a fleet for Prometheus, updated after each change.
 
-A cluster is followed (``following``); a dump or a fleet file is read repeatedly. Pages show the
-last measures. If following or reading fails they stay unchanged, with ``numalet_fleet_up`` 0 and
-the age of the view.
-
-``/healthz`` succeeds while this process works, since a restart does not help if the API server is
-away; ``/readyz`` succeeds once there are measures. Every other path is the page of metrics.
+Pages show the last measures. If following or reading fails they stay unchanged, with
+``numalet_fleet_up`` 0 and the age of the view. ``/healthz`` succeeds while this process works,
+since a restart does not help if the API server is away; ``/readyz`` succeeds once there are
+measures. Every other path is the page of metrics.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A followed cluster for the dashboard: the latest value, and its changes.
-
-Views come from ``following``, which passes on one view for a whole burst of changes.
-"""
+"""A followed cluster for the dashboard: the latest value, and its changes."""
 
 from __future__ import annotations
 
@@ -53,7 +50,6 @@ class FollowedFleet(Mutable):
         return OutOfDate(self.clock() - timedelta(seconds=view.age_seconds), why)
 
     async def first(self) -> None:
-        """Wait until there is a cluster."""
         while self._cluster is None:
             await self.changed()
 
@@ -77,5 +73,5 @@ class StillFleet(Value):
         return self.known
 
     async def changed(self) -> None:
-        """Wait for ever."""
+        """Wait forever."""
         await asyncio.Event().wait()

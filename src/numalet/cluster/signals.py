@@ -11,10 +11,7 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 async def until_signal(work: Coroutine[Any, Any, None]) -> None:
-    """Do the work until it ends; SIGINT and SIGTERM end it without an error.
-
-    Without a handler SIGTERM does not end the first process of a container.
-    """
+    """Do the work until it ends; SIGINT and SIGTERM end it without an error."""
     loop = asyncio.get_running_loop()
     task = asyncio.create_task(work)
     is_asked = False
@@ -24,6 +21,7 @@ async def until_signal(work: Coroutine[Any, Any, None]) -> None:
         is_asked = True
         task.cancel()
 
+    # Without a handler SIGTERM does not end the first process of a container.
     for number in _SIGNALS:
         loop.add_signal_handler(number, end)
     try:

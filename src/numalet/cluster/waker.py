@@ -1,8 +1,7 @@
 """Changes a label of nodes that can admit pending pods, so that the scheduler tries these again.
 
-One process does this for the whole cluster instead of the agents: a credential that may change a
-label of nodes may also remove their taints, so it should not be on every node. The waiting pods,
-and the verdicts on them, are those of the followed cluster.
+One process does this for the whole cluster, not the agents: a credential that may change a label of
+nodes may also remove their taints, so it should not be on every node.
 """
 
 from __future__ import annotations
@@ -64,7 +63,6 @@ class Waker:
             asking.cancel()
 
     async def wake(self, cluster: Cluster) -> None:
-        """Touch the nodes that are due now."""
         now = asyncio.get_running_loop().time()
         self._waking, touches = waking.due(self._waking, cluster, self._verdicts, now, self._limits)
         for each in touches:

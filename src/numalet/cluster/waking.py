@@ -1,12 +1,9 @@
 """Which nodes to touch so that the scheduler tries waiting pods again. Pure.
 
-A pod that fits nowhere waits until an event on which its rejection may depend. For the scheduler a
-change of a published state is not such an event, but a change of a Node's label is. Therefore one
-label of one node is changed for each shape of waiting pods that a node would admit now and would
-not before. One node suffices, since the scheduler tries the pod on all nodes.
-
-The scheduler's view may be a little older than ours, so a shape that still waits although a node
-would admit it is tried again after a while, and then less and less often.
+A pod that fits nowhere waits for an event that may change its rejection. For the scheduler a change
+of a published state is not such an event, but a change of a Node's label is. Therefore one label of
+one node is changed for each shape of waiting pods that a node would admit now and would not before.
+One node suffices, since the scheduler tries the pod on all nodes.
 """
 
 from __future__ import annotations
@@ -55,7 +52,6 @@ class Waking(Value, kw_only=True):
     shapes: Mapping[PodKey, WaitingShape] = MappingProxyType({})
     touched_at: Mapping[str, float] = MappingProxyType({})
     pods_of: Mapping[str, frozenset[str]] = MappingProxyType({})
-    """The pods of each undecided node."""
 
     @property
     def again_at(self) -> float | None:
@@ -98,6 +94,8 @@ def due(
             after[key] = WaitingShape(nodes, again_at, limits.again_seconds)
             continue
         news = (nodes - known.nodes) | freed
+        # The scheduler's view may be a little older than ours, so a shape that still waits is
+        # tried again after a while, and then less and less often.
         is_again = bool(nodes) and now_seconds >= known.again_at
         if not news and not is_again:
             after[key] = replace(known, nodes=nodes)
@@ -131,7 +129,6 @@ def _nodes_for(cluster: Cluster, verdicts: Verdicts, pod: ClusterPod) -> frozens
 
 
 def _pods_of_undecided(cluster: Cluster) -> dict[str, frozenset[str]]:
-    """Return the uids of pods on undecided nodes."""
     pods: dict[str, set[str]] = {name: set() for name in cluster.undecided}
     for uid, each in cluster.pods.items():
         if each.pod.node_name in pods and not each.is_over:

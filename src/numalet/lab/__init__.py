@@ -2,16 +2,10 @@
 
 A *guest* is a QEMU process that emulates a machine of a *topology* (nodes, CPUs, memory, distances)
 and boots Debian's kernel on it. Its root is the root of this machine, read-only over virtio-9p,
-under an overlay in the guest's own memory: programs, the checkout and its virtualenv are at the
-same paths, nothing is installed for the guest, and the guest's writes are lost at its end. Only
-*shared folders* outlive it.
+under an overlay in the guest's own memory: programs and the checkout are at the same paths, and the
+guest's writes are lost at its end. Only *shared folders* outlive it.
 
-Guests are emulated, never virtualised: the lab works wherever QEMU does, in containers and in other
-guests, and a guest boots in a few seconds.
-
-Values and pure functions define a guest (``topology``, ``topologies``, ``scaling``, ``hugepages``,
-``request``, ``qemu``, ``cpio``, ``kernel_image``, ``kernel_modules``, ``job``, ``protocol``). Three
+Guests are emulated, never virtualised, so the lab works in containers and in other guests. Three
 modules have effects: ``kernel_cache`` fetches the kernel once, ``host`` reports missing programs,
-``guest`` runs one guest and removes all of it. The shell scripts in ``scripts`` run inside, before
-the command.
+``guest`` runs one guest and removes all of it.
 """

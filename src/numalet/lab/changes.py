@@ -17,7 +17,7 @@ _MIB: Final = 1 << 20
 
 
 def changed(topology: Topology, memories: Sequence[str], gone: Sequence[int]) -> Topology:
-    """Apply ``NODE=SIZE`` to the topology, then remove the nodes of ``gone``.
+    """Apply ``NODE=SIZE`` to the topology, then remove the nodes in ``gone``.
 
     Node numbers are those of the original topology. Raises ``BadInput``.
     """
@@ -45,7 +45,6 @@ def changed(topology: Topology, memories: Sequence[str], gone: Sequence[int]) ->
 
 
 def _memory(text: str) -> tuple[int, int]:
-    """Parse node and bytes of ``NODE=SIZE``."""
     node, equals, size = text.partition("=")
     try:
         if equals and node.isascii() and node.isdigit():

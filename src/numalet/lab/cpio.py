@@ -34,7 +34,6 @@ def file(name: str, data: bytes) -> CpioEntry:
 
 
 def program(name: str, data: bytes) -> CpioEntry:
-    """Return a file that can be executed."""
     return CpioEntry(name, data, _PROGRAM)
 
 

@@ -1,8 +1,8 @@
 """One guest from start to end, without leftovers.
 
 QEMU gets no named files: the first archive and the console are memory files that vanish with the
-last process that has them open, and the kernel kills QEMU when its parent dies for any reason. An
-exception in this module (Ctrl-C is one) ends QEMU before it propagates.
+last process that has them open, and the kernel kills QEMU when its parent dies. An exception in
+this module (Ctrl-C is one) ends QEMU before it propagates.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class EndedGuest(Value, kw_only=True):
     """The result of a guest that ended.
 
     ``status`` is the command's own; 124 after a time-out, 125 if the guest ended before its
-    command. ``console`` is the end of the kernel's output, and QEMU's errors. ``boot_seconds`` is
-    None if the guest did not reach its command.
+    command. ``console`` is the end of the kernel's output, and QEMU's errors. A guest that did not
+    reach its command has no ``boot_seconds``.
     """
 
     ending: Ending
@@ -63,8 +63,6 @@ def run(request: GuestRequest, watch: Watch, cache: Path) -> EndedGuest:
 
 
 class _Run:
-    """One QEMU process and its output."""
-
     def __init__(self, request: GuestRequest, watch: Watch, kernel: CachedKernel) -> None:
         self._request = request
         self._watch = watch
@@ -175,7 +173,6 @@ class _Run:
 
 @contextmanager
 def _in_memory(name: str) -> Iterator[int]:
-    """Open a memory file."""
     descriptor = os.memfd_create(f"numalet-lab-{name}")
     try:
         yield descriptor
@@ -184,8 +181,6 @@ def _in_memory(name: str) -> Iterator[int]:
 
 
 class _Pipe(Value):
-    """Both ends of a pipe."""
-
     of: int
     to: int
 
@@ -203,7 +198,7 @@ def _pipe() -> Iterator[_Pipe]:
 
 
 def _path(descriptor: int) -> str:
-    """Return the path by which another process with the same descriptor opens it."""
+    """Return a path to the descriptor for a process that inherited it."""
     return f"/proc/self/fd/{descriptor}"
 
 

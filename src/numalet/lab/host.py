@@ -105,7 +105,7 @@ def refuse_impossible(request: GuestRequest) -> None:
 
 
 def _memory_mib() -> int | None:
-    """Return all memory of this machine; None if the kernel does not report it."""
+    """Return all memory of this machine, if the kernel reports it."""
     try:
         found = _MEM_TOTAL.search(Path("/proc/meminfo").read_text())
     except OSError:

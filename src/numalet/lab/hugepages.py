@@ -24,8 +24,6 @@ _COUNT: Final = re.compile(r"([0-9]{1,4}):([0-9]{1,7})", re.ASCII)
 
 
 class ReservedPages(Value):
-    """A number of pages of one size in one node."""
-
     node_id: int
     page_size_mib: int
     count: int
@@ -84,13 +82,11 @@ def with_room(topology: Topology, reserved: Iterable[ReservedPages]) -> Topology
 
 
 def _grown(node: GuestNode, pages_mib: int, step_mib: int) -> GuestNode:
-    """Return the node with more memory, rounded up to steps."""
     memory_mib = node.memory_mib + pages_mib
     return replace(node, memory_mib=-(-memory_mib // step_mib) * step_mib)
 
 
 def kernel_arguments(reserved: Iterable[ReservedPages]) -> tuple[str, ...]:
-    """Return the matching kernel arguments."""
     by_size: dict[int, list[str]] = {}
     for each in reserved:
         by_size.setdefault(each.page_size_mib, []).append(f"{each.node_id}:{each.count}")

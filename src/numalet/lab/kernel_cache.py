@@ -1,11 +1,8 @@
 """A cache of Debian's kernel: one folder per version, complete or absent.
 
 apt-get downloads the kernel package and checks its signature; it is unpacked, never installed. The
-cache keeps the unpacked kernel and the modules that a guest needs, 70 MB. A new version of the
-package gets a new folder; the old one is deleted as soon as no guest runs on it. A read-only cache
-works if it contains a kernel.
-
-If several labs need a kernel at once, the first one with the lock fetches it.
+cache keeps the unpacked kernel and the modules that a guest needs, 70 MB. A read-only cache works
+if it contains a kernel.
 """
 
 from __future__ import annotations
@@ -60,7 +57,7 @@ def default_folder(environment: os._Environ[str] | dict[str, str]) -> Path:
 def kernel(cache: Path, modules: tuple[str, ...], watch: Watch) -> Iterator[CachedKernel]:
     """Provide the kernel of this machine's Debian, protected from deletion during the block.
 
-    Raises ``BadInput`` if the cache has none and none can be fetched.
+    Raises ``BadInput`` if the cache is empty and no kernel can be fetched.
     """
     folder = _current(cache, tuple(sorted({*ROOT_MODULES, *modules})), watch)
     held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -1,8 +1,4 @@
-"""Kernel modules in the order in which they must be loaded.
-
-An unpacked package lacks a list of dependencies; every module contains its own, as ``depends=`` in
-the texts of its ``.modinfo`` section.
-"""
+"""Kernel modules in loading order."""
 
 from __future__ import annotations
 

@@ -112,9 +112,9 @@ def _memories(nodes: tuple[NumaNode, ...], memory_mib: int) -> list[int]:
 def _layout(
     machine: Machine, nodes: tuple[NumaNode, ...]
 ) -> tuple[CpuLayout | None, tuple[int, ...]]:
-    """Return the layout of the CPUs, and the CPUs in the order in which a guest numbers them.
+    """Return the layout of the CPUs, and the CPUs in the guest's numbering.
 
-    None for a layout that QEMU does not support; then the order is that of the machine.
+    If QEMU does not support the layout, it is None and the order is that of the machine.
     """
     homes = {cpu: node.node_id for node in nodes for cpu in ask.online_part(machine, node)}
     plain = tuple(sorted(homes))
@@ -159,7 +159,7 @@ def _dies(sockets: Iterable[CpuSet], homes: dict[int, int]) -> int:
 
 
 def _distances(machine: Machine, nodes: tuple[NumaNode, ...]) -> Distances | None:
-    """Return the distances between the kept nodes; None if a guest cannot have them."""
+    """Return the distances between the kept nodes, if a guest can have them."""
     places = {node.node_id: place for place, node in enumerate(machine.nodes_by_id)}
     kept = [places[node.node_id] for node in nodes]
     rows = [node.distances for node in nodes]

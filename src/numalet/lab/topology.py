@@ -1,8 +1,8 @@
 """The hardware of a guest: NUMA nodes with their memory and CPUs, packages, distances.
 
 Guests number their nodes and CPUs from 0 without gaps, and the nodes in the order of their first
-CPU, those without CPUs at the end. A topology has that order. CPUs are numbered package by package,
-die by die, core by core, with consecutive threads of a core; a CPU may be in any node.
+CPU, those without CPUs at the end. CPUs are numbered package by package, die by die, core by core,
+with consecutive threads of a core; a CPU may be in any node.
 
 With a die of one core without threads Linux forgets that it shares its package with others, so
 topologies have no such dies if a package has several nodes.
@@ -26,7 +26,7 @@ _T = TypeVar("_T")
 
 
 class GuestNode(Value):
-    """One node with memory (0 for none) or CPUs or both."""
+    """One node with memory or CPUs or both."""
 
     memory_mib: int
     cpus: CpuSet = EMPTY
@@ -42,12 +42,11 @@ class CpuLayout(Value):
 
     @property
     def cpu_count(self) -> int:
-        """The total number of CPUs."""
         return self.packages * self.dies * self.cores * self.threads
 
 
 class Topology(Value, kw_only=True):
-    """A whole machine. ``distances`` has a row per node; None: the firmware has no table."""
+    """A whole machine. ``distances`` has a row per node, unless the firmware has no table."""
 
     name: str
     summary: str

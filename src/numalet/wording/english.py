@@ -1,7 +1,6 @@
 """Reasons and hints in words; ``numbers`` formats numbers.
 
-The sentence of a reason is a ``str.format`` template in its class, over its fields. Findings format
-themselves: see ``core.model.findings``.
+The sentence of a reason is a ``str.format`` template in its class, over its fields.
 """
 
 from __future__ import annotations

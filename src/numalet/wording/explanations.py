@@ -1,7 +1,4 @@
-"""Explanations in words: brief reasons, changes, figures of the ranking.
-
-All outputs of an explanation use these texts.
-"""
+"""Explanations in words: brief reasons, changes, figures of the ranking."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The kubelet's own words about a rejected pod: reason, message, status and event.
 
 Texts that Kubernetes clients match are exact. If the kubelet would crash or hang, it has no
-message, and our sentence describes the crash. Kubelet: ``topologymanager.GetPodAdmitResult`` and
-``memorymanager``, v1.32.
+message, and numalet's sentence describes the crash. Kubelet: ``topologymanager.GetPodAdmitResult``
+and ``memorymanager``, v1.32.
 """
 
 from __future__ import annotations

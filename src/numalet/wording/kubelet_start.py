@@ -92,7 +92,7 @@ def _of_gates(findings: Sequence[Finding]) -> str:
 
 
 def _texts(refused: StartRefused) -> list[str]:
-    """Return the kubelet's texts of the findings, or numalet's if the kubelet has none."""
+    """Return the kubelet's texts of the findings; numalet's if the kubelet lacks them."""
     return [each.in_kubelet_words or str(each) for each in refused.findings]
 
 

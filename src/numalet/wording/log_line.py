@@ -19,9 +19,9 @@ class LogFormat(StrEnum):
 
 
 class LogLine(Value):
-    """A message with its keys; ``level`` is the verbosity from which on it is written.
+    """A message with its keys; ``level`` is the minimum verbosity at which it is written.
 
-    Messages and keys are the kubelet's where it has them, so that a search from Kubernetes'
+    Messages and keys are the kubelet's if it has them, so that a search from Kubernetes'
     documentation finds them. An error is written at every verbosity.
     """
 
@@ -32,6 +32,6 @@ class LogLine(Value):
 
 
 def of_finding(finding: Finding) -> LogLine:
-    """The line of a finding; only a note is none of an error."""
+    """Return the line of a finding; all but notes are errors."""
     is_error = finding.severity is not Severity.NOTE
     return LogLine(finding.located, {"code": finding.code}, is_error=is_error)

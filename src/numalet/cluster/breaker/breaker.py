@@ -1,7 +1,7 @@
 """The control loop: plans and performs actions after each change.
 
 It acts only on a complete and current view: half a cluster would seem to be without room, and an
-old view like one that still has none.
+old view would hide new room.
 """
 
 from __future__ import annotations
@@ -224,7 +224,6 @@ class Breaker:
         return before is not None and now - before < 2 * self._settings.rules.retry_seconds
 
     def _tainted(self) -> Iterator[str]:
-        """Yield the nodes with the breaker's taint."""
         for name, each in self._live.listed_nodes.items():
             if marks.on_node(each.taints) is not None:
                 yield name

@@ -27,7 +27,7 @@ from numalet.shared.web.serving import serving
 
 
 class BreakerOptions(Value, kw_only=True):
-    """``metrics`` is the listen address, None without pages; without a lease it always acts."""
+    """``metrics`` is the listen address, if there are pages; without a lease it always acts."""
 
     access: Access
     settings: BreakerSettings = field(default_factory=BreakerSettings)

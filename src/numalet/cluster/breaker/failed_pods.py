@@ -78,7 +78,7 @@ class OwnerChain(Value):
 
 
 class _Kept(Mutable):
-    """A pod and when its failure was seen; None if it had failed before the first list."""
+    """A pod and when its failure was seen, unless it had failed before the first list."""
 
     failed: FailedPod
     seen_at_seconds: float | None
@@ -117,7 +117,7 @@ class FailedPods:
 
     @property
     def pods(self) -> list[FailedPod]:
-        """All failed pods, in the order in which they were seen."""
+        """All failed pods, in the order of the observations."""
         return [each.failed for each in self._pods.values()]
 
     def to_plan(self) -> list[FailedPod]:

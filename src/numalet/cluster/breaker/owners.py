@@ -107,7 +107,7 @@ class OwnerResolver:
         return _Read(True, above, self._now() + KNOWN_SECONDS)
 
     async def _path(self, link: OwnerLink) -> str | None:
-        """Return the path of the owner; None if the server does not have the kind."""
+        """Return the path of the owner, if the server has the kind."""
         base = (
             f"/apis/{link.api_version}" if "/" in link.api_version else f"/api/{link.api_version}"
         )

@@ -143,7 +143,7 @@ class ActionWorker:
         return performed
 
     async def _patched(self, path: str, make: _MakePatch) -> tuple[_Object | None, Performed]:
-        """Return the patched object; None without a patch."""
+        """Return the patched object, if there was a patch."""
         for attempt in range(1, _MOST_ATTEMPTS + 1):
             body = make(json.loads(await self._api.get(path)))
             if body is None:

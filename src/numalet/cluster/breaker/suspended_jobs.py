@@ -40,7 +40,6 @@ class SuspendedJobs:
 
     @property
     def jobs(self) -> Mapping[str, SuspendedJob]:
-        """Jobs by uid."""
         return dict(self._jobs)
 
     async def follow(self, api: ApiClient) -> None:
@@ -89,7 +88,7 @@ class SuspendedJobs:
         )
 
     def _template(self, job: Mapping[str, Any]) -> ClusterPod | None:
-        """Return a pod of the Job's template; None if the template cannot be read."""
+        """Return a pod of the Job's template, if the template can be read."""
         of_job = job["metadata"]
         template = (job.get("spec") or {}).get("template") or {}
         metadata = {

@@ -193,7 +193,7 @@ async def _may_not(api: ApiClient) -> frozenset[Permission]:
 
 
 async def _accounts(api: ApiClient) -> Mapping[str, frozenset[Permission]] | None:
-    """Return missing permissions of the manifests' accounts; None if this user may not ask."""
+    """Return missing permissions of the manifests' accounts, if this user may query them."""
     lacking: dict[str, frozenset[Permission]] = {}
     for account, needed in ACCOUNTS.items():
 
@@ -238,7 +238,7 @@ async def _is_allowed(api: ApiClient, reviews: str, body: Mapping[str, Any]) -> 
 
 
 async def _items(api: ApiClient, path: str, decode: Decode[T]) -> tuple[T, ...] | None:
-    """Return the items of the collection; None if it is missing or forbidden."""
+    """Return the items of the collection, unless it is missing or forbidden."""
     try:
         return tuple((await listed(api, ApiCollection(path), decode)).items.values())
     except ApiRefused as refused:

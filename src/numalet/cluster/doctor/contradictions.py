@@ -2,7 +2,7 @@
 
 Collections are listed one after the other while the cluster changes, so a NumaNode that is two
 seconds behind its pods seems to contradict them. Contradictory objects are therefore listed again,
-after a time in which every healthy node has written; the second result is reported.
+once every healthy node has had time to write; the second result is reported.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Contradictions = Mapping[str, tuple[Finding, ...]]
 async def contradictions(
     api: ApiClient, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> Contradictions | None:
-    """Return the contradictions of the cluster; None if a needed list is forbidden.
+    """Return the contradictions of the cluster, unless a needed list is forbidden.
 
     Raises:
         ApiRefused, ApiUnreachable: as the client does.

@@ -33,7 +33,7 @@ class ClusterNodeFacts(Value, kw_only=True):
 
 
 class NumaNodeFacts(Value, kw_only=True):
-    """A NumaNode object. Times are seconds since 1970, None if unknown.
+    """A NumaNode object. Times are seconds since 1970, if known.
 
     ``published_seconds`` is by the node's clock, ``written_seconds`` by the API server's.
     """
@@ -52,7 +52,7 @@ class ZoneOwners(Value, kw_only=True):
 
 
 class ClusterFacts(Value, kw_only=True):
-    """All facts; None if the API server did not return them.
+    """All facts; None for facts that the API server did not return.
 
     ``served`` are the relevant resources by group and version, such as ``numalet.dev/v1alpha1``.
     ``may_not`` are missing permissions of the user, ``accounts`` those of the manifests' accounts

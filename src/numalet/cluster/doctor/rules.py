@@ -206,7 +206,6 @@ def _nodes(names: Sequence[str]) -> str:
 
 
 def _shown(names: Sequence[str]) -> str:
-    """Return the first names, and the number of others."""
     more = len(names) - _NAMES_SHOWN
     shown = ", ".join(sorted(names)[:_NAMES_SHOWN])
     return f"{shown} and {more} more" if more > 0 else shown

@@ -37,7 +37,6 @@ def probes(state: ExtenderState) -> Starlette:
 
 
 def verbs(state: ExtenderState, gate: BindGate | None = None) -> Sequence[Verb]:
-    """Return the verbs of the scheduler."""
     pods = PodReader()
 
     async def filter_nodes(call: Call) -> bytes:

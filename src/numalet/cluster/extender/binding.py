@@ -1,33 +1,14 @@
 """The bind gate: binds a pod after its node has decided on all pods sent there before.
 
-When the scheduler binds, the filter's answer is old: other pods were sent to the node meanwhile,
-and pods there have ended. Therefore the scheduler may leave the binding to us (``bindVerb``), and
-we decide again on the node's current state, one binding at a time for each node.
+When the scheduler binds, the filter's answer is old. Therefore the scheduler may leave the binding
+to the extender (``bindVerb``), which decides again on the node's current state, one binding at a
+time for each node. The answer equals the kubelet's if both decide on pods in the same order and
+state. The gate therefore waits until a node has published its decision on every pod bound to it
+that its managers handle, and then decides on the node's own ledgers, minus pods that ended since.
 
-Our verdict equals the kubelet's if it decides on pods in the same order and state. Three events can
-prevent that:
-
-- **Another pod.** Bindings to a node are sent one after the other, each after the answer to the
-  former one, so that the kubelet sees them in this order. We cannot control pods bound by others.
-- **A pod that ends.** Only its kubelet knows when it releases the allocation. A pod that is decided
-  at that moment has more room than we assumed. It is still admitted, but perhaps placed elsewhere
-  than predicted, and for later pods we would decide on ledgers that the node does not have.
-- **Our view.** Watches are late, those of pods and of published states by different times.
-
-Therefore the gate waits until a node has published its decision on every pod bound to it that its
-managers handle. Then it decides on the node's own ledgers, minus pods that ended since. A pod of
-several containers that are placed one by one can still be refused because of new room: its first
-container may be placed where the others need it. This is invisible from outside of the node.
-
-The cost is one pod per node and publishing interval. Other nodes do not wait, and neither do pods
-without allocations. A pod that waits longer than a share of the scheduler's time-out gets an answer
-that says so, and the scheduler tries again. A node that publishes nothing for ``PATIENCE_SECONDS``
-has no working publisher: then the gate decides on the node's expected state, and a rejection by its
-kubelet leads to a back-off. A node that never published is only awaited until the bound pod is
-seen.
-
-If the API server's answer to a binding is lost, the pod occupies the node until its object shows a
-node, or the promise expires.
+One error remains: a pod that ends at that moment leaves more room than assumed, and the first
+container of a pod may be placed where the others need it. This is invisible from outside of the
+node.
 """
 
 from __future__ import annotations
@@ -54,9 +35,9 @@ from numalet.io.kube_api.client import ApiClient
 PATIENCE_SECONDS: Final = 10.0
 """How long a node may take to publish a decision."""
 WAITING_SHARE: Final = 0.6
-"""Share of the scheduler's time-out in which a pod waits for the node."""
+"""A pod waits for the node for at most this share of the scheduler's time-out."""
 SENDING_SHARE: Final = 0.9
-"""Share of the scheduler's time-out after which the API server's answer is not awaited."""
+"""The API server's answer is awaited for at most this share of the scheduler's time-out."""
 KNOWN_SECONDS: Final = 1.0
 """The scheduler may see a pod this much earlier than we do."""
 _AGAIN_SECONDS: Final = 0.25
@@ -95,9 +76,14 @@ class BindGate(StateListener):
         began = asyncio.get_running_loop().time()
         async with contextlib.AsyncExitStack() as held:
             try:
+                # A pod that waits longer than this gets an answer that says so, and the scheduler
+                # tries again.
                 async with asyncio.timeout_at(began + WAITING_SHARE * timeout):
                     await self._until_seen(asked.pod_uid)
                     if self._is_of_interest(asked):
+                        # One binding to a node at a time, so that the kubelet sees the pods in
+                        # this order. Other nodes do not wait, and neither do pods without
+                        # allocations.
                         await held.enter_async_context(self._lock(asked.node))
                         await self._until_decided(asked.node)
             except TimeoutError:
@@ -110,6 +96,8 @@ class BindGate(StateListener):
             if pod.pod.node_name:
                 is_there = pod.pod.node_name == asked.node
                 return "" if is_there else f"numalet: the pod is on node {pod.pod.node_name}"
+            # After PATIENCE_SECONDS without a working publisher this decides on the node's
+            # expected state; a rejection by its kubelet then leads to a back-off.
             why_not = self._decided(pod, asked.node)
             if why_not:
                 self._state.nodes.release(pod.pod.uid)
@@ -147,7 +135,6 @@ class BindGate(StateListener):
         return lock
 
     def _is_of_interest(self, asked: BindingArguments) -> bool:
-        """Return whether the managers of the node handle the pod."""
         self._state.refresh()
         pod = self._state.live.pods.get(asked.pod_uid)
         base = self._state.nodes.base(asked.node)
@@ -230,6 +217,8 @@ class BindGate(StateListener):
             async with asyncio.timeout_at(last_at):
                 await self._api.create(f"{_path(pod)}/binding", _binding(pod, name))
         except TimeoutError:
+            # The binding may have succeeded: the pod occupies the node until its object shows a
+            # node, or the promise expires.
             return NO_ANSWER
         except ApiUnreachable as unreachable:
             return f"numalet: {unreachable.finding}"
@@ -246,7 +235,7 @@ def _path(pod: ClusterPod) -> str:
 
 
 def _binding(pod: ClusterPod, node_name: str) -> dict[str, Any]:
-    """Return the Binding of this pod, and no other one of its name."""
+    """Return the Binding of exactly this pod."""
     of = pod.pod
     return {
         "apiVersion": "v1",

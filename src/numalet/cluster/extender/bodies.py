@@ -1,9 +1,8 @@
 """Read the bodies of requests within memory limits.
 
 The largest bodies come from a scheduler that is not ``nodeCacheCapable``: 14 kB and some 330 values
-for each node. The memory of a decoded body depends more on its values than on its bytes. The sum of
-all bodies being read is limited too, except for small bodies: those of a ``nodeCacheCapable``
-scheduler are always read.
+for each node. The memory of a decoded body depends more on its values than on its bytes. Small
+bodies, those of a ``nodeCacheCapable`` scheduler, are always read.
 """
 
 from __future__ import annotations

@@ -67,7 +67,6 @@ class Calls:
         self._bodies = bodies
 
     async def answer(self, request: Request) -> Response:
-        """Answer a request; errors become answers."""
         began = self._state.now_seconds()
         try:
             body = await self._bodies.read(request)

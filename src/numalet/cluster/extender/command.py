@@ -56,7 +56,7 @@ class ExtenderOptions(Value, kw_only=True):
 def tls_files(
     certificate: Path | None, key: Path | None, client_ca: Path | None
 ) -> TlsFiles | None:
-    """Return the files of the options; None without TLS. Raises ``BadInput`` if one is missing."""
+    """Return the files of the options, if any. Raises ``BadInput`` if one is missing."""
     if certificate is not None and key is not None:
         return TlsFiles(certificate, key, client_ca)
     if certificate is None and key is None and client_ca is None:

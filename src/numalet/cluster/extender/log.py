@@ -34,7 +34,6 @@ class ExtenderLog:
         self._times: OrderedDict[tuple[str, str], int] = OrderedDict()
 
     def say(self, message: str, **keys: Any) -> None:
-        """Log a normal event."""
         self._write([LogLine(message, keys)])
 
     def complain(self, message: str, **keys: Any) -> None:
@@ -54,11 +53,9 @@ class ExtenderLog:
             self.complain(message, **keys, times=times)
 
     def request(self, message: str, **keys: Any) -> None:
-        """Log one request, at a high verbosity."""
         self._write([LogLine(message, keys, REQUESTS_LEVEL)])
 
     def finding(self, finding: Finding) -> None:
-        """Log a finding about an input."""
         self._write([log_line.of_finding(finding)])
 
     def notes(self, notes: Iterable[Finding]) -> None:

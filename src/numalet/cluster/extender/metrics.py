@@ -1,8 +1,4 @@
-"""Metrics of an extender; the reference documents each of them.
-
-Events are counted when they occur; current values are read at each scrape with the functions passed
-to ``show``.
-"""
+"""Metrics of an extender; the reference documents each of them."""
 
 from __future__ import annotations
 
@@ -121,15 +117,13 @@ class ExtenderMetrics:
         self._refused_by_all.inc()
 
     def promised(self) -> None:
-        """A node was named for a pod."""
         self._promised.inc()
 
     def late(self, promises: int) -> None:
-        """Count expired promises."""
         self._late.inc(promises)
 
     def mismatch(self, reason: str) -> None:
-        """A kubelet rejected a pod we predicted it would admit, for this reason of its own."""
+        """A kubelet rejected a pod that the extender predicted it would admit, for this reason."""
         self._mismatches.labels(reason).inc()
 
     def page(self) -> bytes:
@@ -141,8 +135,6 @@ class ExtenderMetrics:
 
 
 class _ReadOff(Collector):
-    """Reads current values at each scrape."""
-
     def __init__(self) -> None:
         self.by_name: dict[str, Callable[[], float]] = {}
         self.nodes: Callable[[], Mapping[str, int]] = dict

@@ -1,14 +1,9 @@
 """Pods that a kubelet rejected and we predicted it would admit: our model of that node is wrong.
 
-    we said yes     a filter call let the pod pass to nodes, or the gate bound it to one
-    it was sent     its object names one of these nodes; our state of the node is kept
-    it is rejected  it failed at admission, before it ran there
-
 Each mismatch is logged with both decisions, ours and the kubelet's, and counted; and its node gets
 no pod of this shape for a while (``insight/scheduling/backing_off``). A rejection without our yes
-does not count: another component sent the pod there, or the node was undecided.
-
-Memory is limited to the latest predictions, and to pods that have not started yet.
+does not count: another component sent the pod there, or the node was undecided. Memory is limited
+to the latest predictions, and to pods that have not started yet.
 """
 
 from __future__ import annotations
@@ -87,7 +82,7 @@ class ModelMismatches(StateListener):
             )
 
     def _see_where(self, now: ClusterPod) -> None:
-        """Keep the state of the node to which a passed pod was sent."""
+        """Keep the state of the node that a passed pod was sent to."""
         uid, name = now.pod.uid, now.pod.node_name
         if not name or uid not in self._yeses:
             return

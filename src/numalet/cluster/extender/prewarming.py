@@ -1,8 +1,8 @@
 """Decide on the shapes of waiting pods while the extender is idle.
 
 The first question about a shape is expensive: every state of a node has to be decided. The watch
-shows a waiting pod a moment before the scheduler's call, or minutes before if the queue is long.
-This time is used in slices of a few milliseconds, so that a call never waits longer.
+shows a waiting pod before the scheduler's call. This time is used in slices of a few milliseconds,
+so that a call never waits longer.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Whether this extender answers calls, and whether it is ready.
 
-not everything is listed    neither: half a cluster would seem small another replica is
-active   neither: each would know only its own promises the API server is away      it answers from
-the last view, and is ready for a while
+It does neither before everything is listed (half a cluster would seem small), nor while another
+replica is active (each knows only its own promises). If the API server is away, it answers from the
+last view, and is ready for a while.
 """
 
 from __future__ import annotations

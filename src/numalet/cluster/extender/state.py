@@ -1,7 +1,7 @@
 """The state of the extender: the followed cluster, and the promises since.
 
-``refresh`` processes changes; it is called before every answer, so that each answer includes the
-last event of the watch.
+``refresh`` processes changes before every answer, so that each answer includes the last event of
+the watch.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PROMISE_SECONDS: Final = 30.0
 BUDGET_SHARE: Final = 0.8
 """Share of the scheduler's time-out for decisions."""
 MOST_SETTLED: Final = 10_000
-"""Limit of remembered pods on which no call can be expected any more."""
+"""Limit of remembered pods that no further call concerns."""
 _MOST_SAID: Final = 10
 
 
@@ -55,7 +55,7 @@ class StateListener:
         """The watch had an event that is not processed yet."""
 
     def pod_changed(self, before: ClusterPod | None, now: ClusterPod | None) -> None:
-        """A pod before and after a change; None if it does not exist."""
+        """A pod before and after a change; None: it does not exist."""
 
     def node_renewed(self, name: str) -> None:
         """The state of a node was updated."""
@@ -103,11 +103,9 @@ class ExtenderState:
 
     @property
     def filter(self) -> NodeFilter:
-        """The filter with its cached decisions."""
         return self._filter
 
     def now_seconds(self) -> float:
-        """Return the time of the steady clock that this package uses."""
         return self._clock.now_seconds()
 
     def refresh(self) -> None:
@@ -135,9 +133,9 @@ class ExtenderState:
     ) -> Filtered:
         """Return which of these nodes admit the pod; this ends its earlier promise.
 
-        The time budget runs from ``began_seconds``, by default from now. A pod that no kubelet can
-        refuse passes at once, without a promise.
+        The time budget runs from ``began_seconds``, by default from now.
         """
+        # A pod that no kubelet can refuse passes at once, without a promise.
         if not opinion.is_needed(pod.pod):
             everywhere = Filtered(passed=names)
             self.metrics.filtered(everywhere, self.rules.filtering)
@@ -208,7 +206,7 @@ class ExtenderState:
         return answer
 
     def say_yes(self, pod: ClusterPod, names: Sequence[str]) -> None:
-        """Record the nodes to which the pod may be sent."""
+        """Record that the pod may be sent to these nodes."""
         for each in self.listeners:
             each.said_yes(pod, names)
 

@@ -1,11 +1,8 @@
 """TLS for the extender, with certificates that are renewed on disk.
 
-The files are compared at each handshake, so that a renewed certificate is used for the next
-connection without a restart. Unusable files, such as a new certificate with the old key, leave the
-former ones in use and are logged once.
-
-TLS 1.3 without session tickets: a resumed session would not be checked against a renewed authority.
-Every scheduler in use supports it.
+The files are compared at each handshake, so a renewed certificate is used without a restart.
+Unusable files, such as a new certificate with the old key, leave the former ones in use and are
+logged once.
 """
 
 from __future__ import annotations
@@ -81,6 +78,8 @@ def made(files: TlsFiles) -> ssl.SSLContext:
         except OSError as error:
             raise _unusable(path, os_problem.text(error)) from None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    # Without session tickets: a resumed session would not be checked against a renewed authority.
+    # Every scheduler in use supports TLS 1.3.
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.num_tickets = 0
     try:

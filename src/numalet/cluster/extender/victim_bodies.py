@@ -73,7 +73,6 @@ _ARGUMENTS: Final = msgspec.json.Decoder(PreemptionArguments)
 
 
 def arguments(body: bytes) -> PreemptionArguments:
-    """Decode the arguments. Raises ``BadInput``."""
     try:
         return _ARGUMENTS.decode(body)
     except _UNREADABLE as error:

@@ -90,7 +90,6 @@ def check_nodes(count: int) -> None:
 
 
 def arguments(body: bytes) -> ExtenderArguments:
-    """Decode the arguments. Raises ``BadInput``."""
     try:
         return _ARGUMENTS.decode(body)
     except _UNREADABLE as error:
@@ -98,7 +97,6 @@ def arguments(body: bytes) -> ExtenderArguments:
 
 
 def binding(body: bytes) -> BindingArguments:
-    """Decode the arguments of ``bind``. Raises ``BadInput``."""
     try:
         return _BINDING.decode(body)
     except _UNREADABLE as error:

@@ -2,10 +2,6 @@
 
 A hollow node registers itself, renews its lease, and admits pods that are bound to it with the
 engine of its release, on its own ledgers. No container runs: annotations of a pod give the run time
-of its containers and how they end. To the scheduler and to every client of the API server it is a
-node whose kubelet enforces NUMA alignment and rejects pods that do not fit.
-
-``node_life`` is the complete logic of such a node, as a function of values. ``fleet`` performs its
-actions for thousands of nodes in one process: one watch of pods for all nodes, leases spread over
-time, a limited number of open requests.
+of its containers and how they end. ``node_life`` is the complete logic of such a node, as a
+function of values; ``fleet`` performs its actions for thousands of nodes in one process.
 """

@@ -66,7 +66,7 @@ class HollowInputs(Value, kw_only=True):
 
 
 class PreparedFleet(Value, kw_only=True):
-    """A fleet that is ready to start. ``lasts_seconds`` None is without end."""
+    """A fleet that is ready to start; without ``lasts_seconds`` it runs forever."""
 
     members: dict[str, Member]
     options: FleetOptions

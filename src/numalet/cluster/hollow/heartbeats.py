@@ -17,7 +17,7 @@ from numalet.io.tasks import together
 RENEW_SECONDS: Final = 15.0
 """Period for a lease of 40 s.
 
-A kubelet renews every 10 s: a third fewer requests, and two may be lost.
+A kubelet renews every 10 s; this makes a third fewer requests, and two may be lost.
 """
 
 

@@ -1,6 +1,6 @@
 """Kinds of hollow nodes: machine, configuration, devices and release, and an empty node of each.
 
-A kind is started once; its thousand nodes share its managers and differ in identity and ledgers.
+A kind is started once; its nodes share its managers and differ in identity and ledgers.
 """
 
 from __future__ import annotations

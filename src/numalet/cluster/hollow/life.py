@@ -18,7 +18,7 @@ Restart: TypeAlias = Callable[[Node], Node | StartRefused]
 
 
 class End(Value):
-    """When a container will have ended, and with which exit code."""
+    """The predicted end of a container, and its exit code."""
 
     at: datetime
     code: int
@@ -93,7 +93,7 @@ LifeEvent: TypeAlias = PodBound | PodGone | MomentCame | WentDown | CameUp
 
 
 class ReportPod(Value):
-    """Write the status of a pod, as it is at the time of the write."""
+    """Write the current status of a pod."""
 
     uid: str
 

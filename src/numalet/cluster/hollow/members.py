@@ -66,7 +66,7 @@ class Member(Mutable):
     uid: str = ""
     boots: int = 1
     saved: Mapping[str, str] | None = None
-    """State files with which it starts once its pods are known."""
+    """State files for the next start, once its pods are known."""
     is_lost: bool = False
     lies: bool = False
     asked_fault: str = ""

@@ -79,8 +79,8 @@ def _came_up(
 ) -> tuple[NodeLife, tuple[Action, ...]]:
     """Restart after a reboot: all pods ask again, the oldest first, then the sources are ready.
 
-    Kubelet: ``syncLoopIteration``, where a source counts as ready after its first pods were
-    admitted, v1.32.
+    Kubelet: ``syncLoopIteration``, where a source is ready after its first pods were admitted,
+    v1.32.
     """
     started = restart(life.node)
     if isinstance(started, StartRefused):

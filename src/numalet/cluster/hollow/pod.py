@@ -16,9 +16,9 @@ AT_ONCE: Final = timedelta()
 class RunTimes(Value, kw_only=True):
     """How long the containers of a pod run, and how they end.
 
-    ``app`` is the run time of each app container, None for ever, and ``exit_code`` its result;
-    ``init`` is the run time of each init container. ``ending`` is how long a container runs after
-    its signal, within its grace period.
+    ``app`` is the run time of each app container, forever without one, and ``exit_code`` its
+    result; ``init`` is the run time of each init container. ``ending`` is how long a container runs
+    after its signal, within its grace period.
     """
 
     app: timedelta | None = None
@@ -38,8 +38,7 @@ class HollowPod(Value, kw_only=True):
     """A pod as its node gets it from the API server.
 
     ``running`` are the containers that run by its status: the former process of its node has ended,
-    and they are not started again. ``grace_seconds`` is that of a pod that is being deleted, else
-    None.
+    and they are not started again. ``grace_seconds`` is set for a pod that is being deleted.
     """
 
     workload: Workload

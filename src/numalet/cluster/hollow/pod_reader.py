@@ -1,8 +1,7 @@
 """Reads pods of a watch for hollow nodes: a glance at every pod, the whole of new ones.
 
-A cluster-wide watch sends every pod of the cluster repeatedly, most of them known or of other
-nodes. Therefore a few members are decoded first, which takes some microseconds; the whole pod is
-decoded once, when its node sees it for the first time.
+A cluster-wide watch sends every pod repeatedly, most of them known or of other nodes. A few members
+are therefore decoded first, in some microseconds; the whole pod is decoded once.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ _GLANCE: Final = msgspec.json.Decoder(_Glance)
 
 
 class PodGlance(Value):
-    """The members decoded of every pod. ``grace_seconds`` is None unless it is being deleted."""
+    """The members decoded of every pod; ``grace_seconds`` only if it is being deleted."""
 
     uid: str
     namespace: str
@@ -87,7 +86,7 @@ def glance(raw: bytes | msgspec.Raw) -> PodGlance:
 
 
 def whole(raw: bytes | msgspec.Raw, findings: Findings) -> HollowPod | None:
-    """Return the pod for its node; None if it cannot be read, with a finding.
+    """Return the pod for its node, or report why it cannot be read.
 
     An invalid run time in an annotation is ignored, with a finding.
     """

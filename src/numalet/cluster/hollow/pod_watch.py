@@ -18,7 +18,7 @@ BOUND_PODS: Final = listing.ApiCollection("/api/v1/pods", field_selector="spec.n
 
 
 class WatchedPod(Value):
-    """A pod of a hollow node. ``pod`` is None if it has ended or cannot be read."""
+    """A pod of a hollow node; without ``pod`` if it has ended or cannot be read."""
 
     glance: PodGlance
     pod: HollowPod | None
@@ -42,7 +42,7 @@ class PodDecoder:
         self._known: dict[str, HollowPod | None] = {}
 
     def decode(self, content: bytes) -> WatchedPod | None:
-        """Return the pod, or None for one of another node, or with missing members."""
+        """Return the pod, unless it is of another node or lacks members."""
         try:
             glance = pod_reader.glance(content)
         except (msgspec.MsgspecError, UnicodeDecodeError):

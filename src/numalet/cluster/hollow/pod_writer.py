@@ -1,8 +1,8 @@
 """Writes the results of pods: status, release, events. Several at a time, each pod once.
 
-The written status is that at the time of the write, so a pod that changes faster than it can be
-written is written less often. Failed writes are repeated as long as they are still needed; events
-are dropped if there are too many of them.
+A write has the latest status, so a pod that changes faster than it can be written is written less
+often. Failed writes are repeated while they are still needed; events are dropped if there are too
+many of them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class WriterCounts(Mutable):
 class PodWriter:
     """Keeps a queue of changed pods, and writes them one after the other.
 
-    ``pod_of`` returns the current pod of a uid, None if it was deleted; ``refused`` is called with
+    ``pod_of`` returns the current pod of a uid, unless it was deleted; ``refused`` is called with
     refusals of the API server.
     """
 
@@ -68,7 +68,6 @@ class PodWriter:
 
     @property
     def is_idle(self) -> bool:
-        """Whether all pods are written."""
         return not (self._wanted or self._under_way or self._put_off)
 
     def report(self, uid: str) -> None:
@@ -78,7 +77,6 @@ class PodWriter:
             self._turns.put_nowait(None)
 
     def announce(self, node_name: str, event: NodeEvent, workload: Workload | None) -> None:
-        """Queue an event."""
         if len(self._events) >= MOST_EVENTS:
             self.counts.events_dropped += 1
             return

@@ -68,7 +68,6 @@ class HollowPublisher:
 
     @property
     def written(self) -> int:
-        """The number of written objects."""
         return sum(each.written for each in self._kinds)
 
     @property
@@ -125,7 +124,6 @@ class PacedObjects(Generic[C]):
 
     @property
     def is_idle(self) -> bool:
-        """Whether everything is written."""
         return not (self._waiting or self._under_way)
 
     def changed(self, name: str) -> None:
@@ -168,7 +166,7 @@ class PacedObjects(Generic[C]):
     async def _written(self, name: str) -> float | None:
         """Publish a node whose state differs from the published one.
 
-        Return the seconds until a retry; None after a success.
+        Return the seconds until a retry, if it failed.
         """
         member = self._members[name]
         content = self._what.content(member)

@@ -91,5 +91,5 @@ class Registrar(Value):
 
 
 def decoded(answer: bytes) -> RegisteredNode:
-    """Decode a Node. Raises ``msgspec.DecodeError`` for other content."""
+    """Decode a Node. Raises ``msgspec.DecodeError``."""
     return msgspec.json.decode(answer, type=RegisteredNode)
