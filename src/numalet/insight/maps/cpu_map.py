@@ -1,7 +1,7 @@
-"""The CPUs of a node as a map, core by core: who may run on each of them.
+"""The CPUs of a node as a map, core by core.
 
 A CPU is *exclusive* to a pod, or *reserved* for the system, or *shared*: every container without
-exclusive CPUs may run on it. Unless the reservation is strict, these run on reserved CPUs too.
+exclusive CPUs may run on it, and on reserved CPUs too unless the reservation is strict.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class CpuUse(Enum):
 
 
 class CpuCell(Value):
-    """One CPU; ``pod_uid`` is its owner, empty without one."""
+    """One CPU; ``pod_uid`` is its owner, if it has one."""
 
     cpu: int
     use: CpuUse

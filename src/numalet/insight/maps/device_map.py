@@ -1,7 +1,4 @@
-"""The devices of a node as rows: reported by plugins, and in use.
-
-Devices of one resource that are attached to the same NUMA nodes share a row.
-"""
+"""The devices of a node as rows, one for each resource and set of NUMA nodes."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from numalet.core.model.value import Value
 
 
 class DeviceRow(Value):
-    """Devices of one resource on the same NUMA nodes, empty if they are attached to none.
+    """Devices of one resource on the same NUMA nodes, empty if they have no NUMA node.
 
     ``free`` are allocatable, ``in_use`` are allocated, ``unhealthy`` are the rest. All ids are
     sorted.
@@ -26,7 +23,6 @@ class DeviceRow(Value):
 
 
 def device_map(ledger: DeviceLedger) -> tuple[DeviceRow, ...]:
-    """Return a row for each resource and set of NUMA nodes, in their order."""
     return tuple(
         row for resource in sorted(ledger.inventory.known) for row in _rows(ledger, resource)
     )

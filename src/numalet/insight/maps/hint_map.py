@@ -52,8 +52,8 @@ class HintMap(Value, kw_only=True):
     """All answers for a subject, which is a container or the pod.
 
     ``sets`` are the sets to show, best first; ``more_offered`` and ``more_not_offered`` count the
-    others by whether every provider offers them. ``chosen`` None is any node. ``order`` is the
-    criterion of the merge, ``verdict`` the result of the policy.
+    others by whether every provider offers them. Without ``chosen``, any node will do. ``order`` is
+    the criterion of the merge, ``verdict`` the result of the policy.
     """
 
     subject: str

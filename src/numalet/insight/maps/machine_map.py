@@ -1,7 +1,6 @@
 """A machine as a map: one row per NUMA node, totals, and notes on oddities.
 
-There are two maps of one machine, the kernel's and the kubelet's view, in the same form. A note is
-a finding without a sentence; ``wording`` has the sentences.
+The kernel's and the kubelet's view of one machine have the same form.
 """
 
 from __future__ import annotations
@@ -75,6 +74,7 @@ def _kernel_map(machine: Machine, info: MachineInfo, notes: tuple[Finding, ...])
         view=View.KERNEL,
         source=machine.source,
         os=machine.os,
+        # Without sibling lists, the ids have to do.
         socket_count=len(ask.sockets(machine)) or len(ask.package_ids(machine)),
         core_count=len(ask.cores(machine)) or ask.core_id_count(machine),
         cpu_count=len(machine.online_cpus),

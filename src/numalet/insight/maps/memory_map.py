@@ -1,7 +1,4 @@
-"""The node map as rows: size and use of each NUMA node, and the allocations of containers.
-
-Sizes are in bytes.
-"""
+"""The memory of a node as rows by NUMA node, and the allocations of containers. Sizes in bytes."""
 
 from __future__ import annotations
 
@@ -43,11 +40,13 @@ class MemoryNodeRow(Value):
 
 
 class MemoryHolder(Value):
-    """The allocation of one container: sizes by node set and memory type, CPUs, devices."""
+    """The allocation of one container: sizes by node set and memory type, CPUs, devices.
+
+    ``name`` is ``namespace/pod`` if a manifest is known, else the pod's uid.
+    """
 
     key: ContainerKey
     name: str
-    """``namespace/pod`` if a manifest is known, else the pod's uid."""
     blocks: tuple[tuple[tuple[int, ...], str, int], ...]
     cpus: CpuSet = cpu_set.EMPTY
     devices: Mapping[str, tuple[str, ...]] = MappingProxyType({})

@@ -1,7 +1,7 @@
 """The drawn values of a node: NUMA nodes with their CPUs, memory and devices, and their holders.
 
 All outputs draw this value. A machine without a kubelet has the same form without allocations.
-Sizes are in bytes; there are no times.
+Sizes are in bytes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class DeviceUse(Enum):
 class MemoryPart(Value):
     """The memory of one pod on one NUMA node alone.
 
-    An empty ``pod_uid`` stands for all pods with memory on several NUMA nodes, whose shares by node
+    Without a ``pod_uid``: that of all pods with memory on several NUMA nodes, whose shares by node
     are unknown.
     """
 
@@ -108,7 +108,7 @@ class MapPod(Value, kw_only=True):
     namespace: str
     name: str
     qos_class: QosClass | None
-    """None if only the state files know the pod."""
+    """Unknown if only the state files contain the pod."""
     nodes: tuple[int, ...]
     cpus: CpuSet
     memory_bytes: Mapping[str, int]
@@ -124,8 +124,8 @@ class MapPod(Value, kw_only=True):
 class NodeMap(Value, kw_only=True):
     """The whole node: NUMA nodes by ascending id, pods in the order of their admission.
 
-    ``gives_out_cpus``: CPUs without a holder may become exclusive; else the CPU Manager is off, and
-    all of them stay shared.
+    ``gives_out_cpus``: CPUs without a holder may become exclusive; otherwise the CPU Manager is
+    off, and all of them stay shared.
     """
 
     title: str
@@ -196,6 +196,7 @@ def of_snapshot(
     for key, each in held.items():
         of_pods.setdefault(key.pod_uid, []).append(each)
     holders = of_pods.keys()
+    # Active pods in the order of their admission; leftovers have no order, so they are sorted.
     uids = [*(uid for uid in snapshot.pods if uid in holders), *sorted(holders - {*snapshot.pods})]
     return NodeMap(
         title=title,
@@ -268,6 +269,7 @@ def _managed(node: NumaNodeInfo, ledger: MemoryLedger) -> tuple[MemoryBar, ...]:
         for key, block in ledger.counted_blocks():
             if block.resource == row.resource and block.nodes == (node.node_id,):
                 alone[key.pod_uid] = alone.get(key.pod_uid, 0) + block.size_bytes
+        # Computed from the ledger's figures, so that a bar always adds up.
         kept_back = row.total_bytes - row.reserved_bytes - row.free_bytes
         parts = tuple(_parts(alone, row.reserved_bytes))
         bars.append(MemoryBar(row.resource, row.total_bytes, kept_back, row.free_bytes, parts))
@@ -275,12 +277,10 @@ def _managed(node: NumaNodeInfo, ledger: MemoryLedger) -> tuple[MemoryBar, ...]:
 
 
 def _parts(alone: Mapping[str, int], reserved_bytes: int) -> Iterator[MemoryPart]:
-    """Yield reserved memory by pod; the rest belongs to pods on several NUMA nodes.
-
-    A kubelet that split a group may account less on a node than its pods hold there.
-    """
+    """Yield reserved memory by pod; the rest belongs to pods on several NUMA nodes."""
     left_bytes = reserved_bytes
     for uid, size_bytes in sorted(alone.items()):
+        # A kubelet that split a group may account for less on a node than its pods hold there.
         shown_bytes = min(size_bytes, left_bytes)
         if shown_bytes > 0:
             yield MemoryPart(uid, shown_bytes)

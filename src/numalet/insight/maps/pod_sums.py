@@ -16,8 +16,7 @@ from numalet.core.snapshot.snapshot import Snapshot
 class PodSums(Value):
     """Sums of one pod: exclusive CPUs, bytes by memory type, device ids by resource.
 
-    ``nodes`` are the ids of all its NUMA nodes, ascending. Blocks of init containers shrink when
-    others reuse them, so the sums of memory are the allocated amounts.
+    ``nodes`` are the ids of all its NUMA nodes, ascending.
     """
 
     nodes: tuple[int, ...]
@@ -50,6 +49,7 @@ def of_pod(
     for held in placements:
         nodes.update(held.memory_nodes)
         for block in held.memory if whole is None else ():
+            # Blocks of init containers shrink when others reuse them, so nothing is counted twice.
             memory[block.resource] = memory.get(block.resource, 0) + block.size_bytes
         for resource, names in held.devices.items():
             devices.setdefault(resource, set()).update(names)

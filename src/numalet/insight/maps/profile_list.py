@@ -1,7 +1,4 @@
-"""The machine profiles as rows: size, description, and source of the figures.
-
-The sizes are those of the kubelet's view of the machine.
-"""
+"""The machine profiles as rows, with the sizes of the kubelet's view."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The result of a check as a document with a schema of its own: what ``-o json`` prints.
+"""The result of a check as a document: what ``-o json`` prints.
 
-``schema`` is a name with a number. The number grows when a field goes or changes its meaning; a
+``schema`` is a name with a number, which grows when a field is removed or changes its meaning; a
 new field does not change it.
 """
 
@@ -90,14 +90,13 @@ class ChecksDocument(msgspec.Struct, kw_only=True):
 
 
 def of_several(results: list[CheckCombinationDocument]) -> ChecksDocument:
-    """The document of these results."""
     return ChecksDocument(schema=SCHEMA_OF_SEVERAL, results=results)
 
 
 def of(
     checked: Checked | None, rows: tuple[FindingRow, ...], behaviour: Behaviour = EXACT
 ) -> CheckDocument:
-    """The document of a result, whose findings have these words; None: nothing could be judged."""
+    """Return the document of a result; without a result, the input could not be checked."""
     refused = None if checked is None else checked.refused
     counts = {
         severity.value: sum(row.severity is severity for row in rows) for severity in Severity
@@ -127,12 +126,10 @@ def _status(
 
 
 def of_refusal(refused: StartRefused) -> StartErrorDocument:
-    """The document of a refusal to start."""
     return StartErrorDocument(stage=refused.stage.value, text=kubelet_start.text(refused))
 
 
 def of_row(row: FindingRow) -> CheckFindingDocument:
-    """The document of one finding."""
     where = row.where
     return CheckFindingDocument(
         code=row.code,

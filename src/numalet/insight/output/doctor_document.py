@@ -37,7 +37,6 @@ def of(
     classes: int | None,
     rows: Sequence[FindingRow],
 ) -> DoctorDocument:
-    """The document of an examined cluster."""
     return DoctorDocument(
         schema=SCHEMA,
         server=server,

@@ -1,6 +1,6 @@
-"""An explanation made: what ``numalet explain -o json`` prints.
+"""Builds an explanation: what ``numalet explain -o json`` prints.
 
-Every reason is there with its code, its figures and a sentence; sets of NUMA nodes are lists.
+Every reason has its code, its figures and a sentence; sets of NUMA nodes are lists.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ NameOf = Callable[[str], str]
 def explanation(
     case: Case, traced: Story, tallies: Iterable[Tally], assumed_running: int = 0
 ) -> Explanation:
-    """The decision, its story, and what would have admitted or aligned the pod.
+    """Return the decision, its story, and the changes that would have admitted or aligned the pod.
 
-    ``assumed_running`` is how many pods only the state files know.
+    ``assumed_running`` is the number of pods that only the state files know.
     """
     decision = traced.decision
     rejection = decision.rejection
@@ -98,7 +98,7 @@ def explanation(
 
 
 def not_started(refused: StartRefused, release: Release = DEFAULT) -> ExplanationNotStartedDocument:
-    """The document where the kubelet of this release does not even start."""
+    """Return the document of a kubelet of this release that does not start."""
     return ExplanationNotStartedDocument(
         schema="numalet.explanation/2",
         release=release.name,
@@ -108,7 +108,7 @@ def not_started(refused: StartRefused, release: Release = DEFAULT) -> Explanatio
 
 
 def _pod(pod: Pod) -> PodDocument:
-    """The pod as it counts: with what it asks for as a whole only if that counts."""
+    """Return the pod, with pod-level requests only if the kubelet uses them."""
     whole = pod.pod_level if pod.pod_level is not None and pod.pod_level.count else None
     return PodDocument(
         namespace=pod.namespace,
@@ -140,6 +140,7 @@ def _plain(name: str, value: Any) -> Any:
             return str(value)
         case Reason():
             return _reason(value)
+        # Fields of reasons with these names are NUMA masks, other integers are amounts.
         case int() if name in ("mask", "group", "best", "affinity", "nodes"):
             return list(numa_mask.ids(value))
         case tuple():
@@ -187,7 +188,7 @@ def _answer(answer: ProviderAnswer, name_of: NameOf) -> AnswerDocument:
 
 
 def _why_not_preferred(answer: ProviderAnswer) -> str | None:
-    """Why some set is offered and not preferred; None without such a set."""
+    """Return why some set is offered and not preferred, if there is such a set."""
     needed = answer.needed
     if needed is None or all(each.preferred is not False for each in answer.sets):
         return None

@@ -1,4 +1,4 @@
-"""The NUMA nodes before a decision, in an explanation: what is free, and who holds the rest."""
+"""The NUMA nodes before a decision, in an explanation: free resources, and holders of the rest."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from numalet.insight.output.explanation_types import (
 
 
 def nodes(node: Node) -> list[ExplanationNodeDocument]:
-    """Every NUMA node with what a manager that is on keeps account of there."""
+    """Return every NUMA node with the figures of the managers that are on."""
     classes = ask.classes_by_node(node.rules.machine)
     memory = node.snapshot.memory.nodes
     return [
@@ -50,7 +50,7 @@ def _types(node: Node, node_id: int) -> dict[str, SizesDocument]:
 
 
 def _cpus(node: Node, node_id: int) -> ExplanationCpusDocument | None:
-    """CPUs that are given away alone; None where none of this node ever is."""
+    """Return the CPUs of a NUMA node that may become exclusive, if it has any."""
     policy = node.roster.static_cpus
     if policy is None:
         return None
@@ -75,11 +75,12 @@ def _devices(node: Node, node_id: int) -> dict[str, ExplanationDevicesDocument]:
 
 
 def stranded(case: Case) -> list[KeptCpusDocument]:
-    """CPUs of init containers that the other containers of their pods do not use."""
+    """Return CPUs of init containers that the other containers of their pods do not use."""
     snapshot = case.node.snapshot
     of_pods = (
         (str(pod), init.name, snapshot.cpu.exclusive.get(pod.uid, {}), pod.app_containers)
         for pod in snapshot.pods.values()
+        # The kubelet treats a pod with pod-level resources as a whole and keeps no such CPUs.
         if pod.uid not in snapshot.cpu.pods
         for init in pod.init_containers
         if init.kind is ContainerKind.INIT
@@ -94,7 +95,7 @@ def stranded(case: Case) -> list[KeptCpusDocument]:
 
 
 def held(case: Case) -> list[HeldDocument]:
-    """Who holds memory on which set of NUMA nodes; smaller sets first, then by name and type."""
+    """Return the holders of memory by node set; smaller sets first, then by name and type."""
     sizes: dict[tuple[tuple[int, ...], str, str], int] = {}
     for uid, containers in case.node.snapshot.memory.blocks.items():
         for blocks in containers.values():

@@ -1,4 +1,4 @@
-"""The form of an explanation: what ``numalet explain -o json`` prints, field by field.
+"""The fields of an explanation: what ``numalet explain -o json`` prints.
 
 ``explanation_document`` and ``explanation_nodes`` build it; an agent sends it to commands.
 """
@@ -297,9 +297,9 @@ class ExplanationNotStartedDocument(OutputDocument):
 
 
 def of(document: Any) -> Explanation:
-    """An explanation by its fields.
+    """Decode an explanation.
 
     Raises:
-        msgspec.ValidationError: it is another document, or one of another release.
+        msgspec.ValidationError: It is another document, or one of another release.
     """
     return msgspec.convert(document, Explanation)

@@ -1,8 +1,6 @@
-"""The first line of an explanation: what was decided, what was short where, and a suggestion.
+"""The first line of an explanation: the decision, what was short where, and a suggestion.
 
-An engineer who is woken by a rejected pod reads one line. The cause has a reason for every set of
-NUMA nodes that would do, from whichever manager refuses it. The suggestion is the first offer in
-the order of categories: one for which no other pod is rejected, if there is one.
+An engineer who is woken by a rejected pod reads one line.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ _Set: TypeAlias = tuple[int, ...]
 
 
 def first_line(explanation: Explanation) -> str:
-    """The decision, its cause, and a suggestion where one was searched for."""
+    """Return the decision, its cause, and a suggestion if changes were searched."""
     asked = explanation.pod
     pod = f"{asked.namespace}/{asked.name} ({asked.qos_class.value})"
     because = explanation.cause.rstrip(".")
@@ -54,7 +52,7 @@ def first_line(explanation: Explanation) -> str:
 
 
 def cause(explanation: Explanation) -> str:
-    """Why a pod is rejected or not aligned, with figures; empty if nothing was short."""
+    """Return why a pod is rejected or not aligned, with figures; empty if nothing was short."""
     refused = explanation.refused_allocation
     if refused is not None:
         chosen_among = refused.chosen_among
@@ -62,10 +60,11 @@ def cause(explanation: Explanation) -> str:
         subjects = [each for each in explanation.subjects if each.subject == refused.container]
         answers = considered or [each for subject in subjects for each in subject.answers]
         of_provider = [each for each in answers if each.provider == refused.provider]
-        # The manager searched by itself, without regard to the topology policy.
+        # The manager searched by itself, without the topology policy.
         nowhere = _nowhere(explanation, refused.container, of_provider, is_single=False)
         return nowhere or refused.reason.text
     is_single = explanation.policy is TopologyPolicy.SINGLE_NUMA_NODE
+    # The last subject with a bad merge is the one that ended the admission.
     for subject in reversed(explanation.subjects):
         merged = subject.merged
         if not (merged.preferred if explanation.admitted else merged.admit):
@@ -79,9 +78,9 @@ def cause(explanation: Explanation) -> str:
 def _nowhere(
     explanation: Explanation, subject: str, answers: Sequence[AnswerDocument], *, is_single: bool
 ) -> str:
-    """What keeps the subject from each set of NUMA nodes; empty if nothing does.
+    """Return the reasons against each set of NUMA nodes; empty if there are no reasons.
 
-    ``is_single`` says that only single nodes matter.
+    ``is_single``: only single nodes matter.
     """
     impossible = [
         each.reason.text
@@ -109,7 +108,7 @@ def _nowhere(
 
 
 def _asked(explanation: Explanation, subject: str, names: Iterable[str]) -> str:
-    """How much of these resources a container asks for, in brackets."""
+    """Return the container's requests of these resources, in brackets."""
     for container in explanation.pod.containers:
         if container.name == subject:
             asked = [f"{n} {container.requests[n]}" for n in names if n in container.requests]
@@ -118,7 +117,7 @@ def _asked(explanation: Explanation, subject: str, names: Iterable[str]) -> str:
 
 
 def _reasons(answers: Sequence[AnswerDocument], is_single: bool) -> dict[_Set, str]:
-    """Why not, by set, the nearest misses first; sets without an objection are left out."""
+    """Return the reasons against each set that has some, the nearest misses first."""
     refused: dict[_Set, list[str]] = {}
     not_preferred: dict[_Set, list[str]] = {}
     distances: dict[_Set, tuple[int, int]] = {}
@@ -143,13 +142,13 @@ def _reasons(answers: Sequence[AnswerDocument], is_single: bool) -> dict[_Set, s
 
 
 def _is_offered(answers: Iterable[AnswerDocument], nodes: _Set) -> bool:
-    """Whether every manager that lists this set offers it."""
+    """Return whether every manager that lists this set offers it."""
     sets = (each for answer in answers for each in answer.sets if tuple(each.nodes) == nodes)
     return all(each.offered for each in sets)
 
 
 def _grouped(reasons: Mapping[_Set, str]) -> str:
-    """Each reason once, with the sets that have it; what is too much is counted."""
+    """Return each reason once, with its sets; above a limit, only their number."""
     by_reason: dict[str, list[_Set]] = {}
     for nodes, text in reasons.items():
         by_reason.setdefault(text, []).append(nodes)
@@ -160,7 +159,7 @@ def _grouped(reasons: Mapping[_Set, str]) -> str:
 
 
 def _named(sets: Sequence[_Set]) -> str:
-    """Some sets of NUMA nodes: single ones as ranges, of many the first ones and their number."""
+    """Name some sets of NUMA nodes: single ones as ranges, of many the first ones and a number."""
     if len(sets) > _MOST_NAMED and all(len(nodes) == 1 for nodes in sets):
         ranges = cpu_set.text(node for (node,) in sets).split(",")
         names = ["-".join(f"{{{end}}}" for end in each.split("-")) for each in ranges]
@@ -171,14 +170,14 @@ def _named(sets: Sequence[_Set]) -> str:
 
 
 def _distance(each: SetDocument) -> tuple[int, int]:
-    """How near a set was: by its size, then by what is short."""
+    """Return how near a set was: by its size, then by the missing amount."""
     figures: Mapping[str, Any] = {} if each.why_not is None else each.why_not.figures
     short = [figures[a] - figures[b] for a, b in _SHORT_OF if a in figures and b in figures]
     return len(each.nodes), min(short, default=0)
 
 
 def _suggested(searched: Sequence[CategoryDocument], nothing: str) -> str:
-    """The first offer that no other pod pays for, as a sentence after the cause."""
+    """Return the first offer that costs no other pod, as a sentence after the cause."""
     if not searched:
         return ""
     offer = suggestion(searched)
@@ -189,7 +188,7 @@ def _suggested(searched: Sequence[CategoryDocument], nothing: str) -> str:
 
 
 def suggestion(searched: Iterable[CategoryDocument]) -> OfferDocument | None:
-    """The offer to try first; one after which a pod is rejected, or nothing aligned, is last."""
+    """Return the offer to try first; one that rejects a pod, or aligns nothing, is last."""
     offers = [offer for tally in searched for offer in tally.offers]
     return min(
         offers,

@@ -1,7 +1,6 @@
-"""What a command finds wrong with its input, as a document: what ``-o json`` prints then.
+"""The findings of a command about its input: what ``-o json`` prints with exit status 2.
 
-The other documents of a command are about its answer; where there is none, this one
-replaces it, with exit status 2.
+It replaces the document of the answer.
 """
 
 from __future__ import annotations
@@ -41,7 +40,6 @@ class FindingsDocument(msgspec.Struct, kw_only=True):
 
 
 def of(findings: Iterable[Finding]) -> FindingsDocument:
-    """The document of these findings."""
     return FindingsDocument(
         schema=SCHEMA,
         findings=[

@@ -105,7 +105,6 @@ class FleetReplayDocument(OutputDocument, kw_only=True):
 
 
 def of_what_if(cluster: Cluster, answer: WhatIf) -> FleetWhatIfDocument:
-    """The document of this answer."""
     return FleetWhatIfDocument(
         schema=WHAT_IF_SCHEMA,
         before=_side(answer.before, cluster),
@@ -115,7 +114,6 @@ def of_what_if(cluster: Cluster, answer: WhatIf) -> FleetWhatIfDocument:
 
 
 def of_replay(cluster: Cluster, answer: ReplayAnswer, rules: ReplayRules) -> FleetReplayDocument:
-    """The document of this answer."""
     return FleetReplayDocument(
         schema=REPLAY_SCHEMA,
         resource=answer.resource,
@@ -131,13 +129,14 @@ def of_replay(cluster: Cluster, answer: ReplayAnswer, rules: ReplayRules) -> Fle
 
 
 def share_of(waiting_seconds: Iterable[float], share: float) -> float:
-    """So long at most waits this share of the pods, which are in order of their waiting."""
+    """Return the longest waiting time within this share of the pods, which are sorted by it."""
     every = list(waiting_seconds)
     return every[min(int(len(every) * share), len(every) - 1)] if every else 0.0
 
 
 def stranded_in(side: Side, cluster: Cluster) -> Traps:
-    """The traps of one side for the shapes of the pods of the cluster."""
+    """Return the traps of one side, for the shapes of the cluster's pods."""
+    # The shapes of the cluster before the change, so that both sides are comparable.
     return traps(side.cluster, [each.pod for each in shapes_of(cluster)])
 
 

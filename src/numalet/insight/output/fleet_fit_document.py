@@ -1,8 +1,8 @@
 """What ``numalet fleet fit`` and ``fleet traps`` print with ``-o json``.
 
-CPU is in thousandths, memory and huge pages in bytes, devices are counted. Origins say where the
-ledgers came from on which an answer rests: ``published``, ``rebuilt``, ``described``; nodes about
-which too little is known are ``undecided``, each with the reason.
+CPU is in thousandths, memory and huge pages in bytes, devices are counted. Origins are the sources
+of the ledgers: ``published``, ``rebuilt``, ``described``; nodes without enough data are
+``undecided``, each with the reason.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class FleetTrapsDocument(OutputDocument, kw_only=True):
 
 
 def of_fits(cluster: Cluster, names: Iterable[str], fits: Iterable[Fit]) -> FleetFitDocument:
-    """The document of these answers; ``names`` are those of the shapes."""
+    """Return the document; ``names`` are those of the shapes."""
     shapes = [_shape(name, each) for name, each in zip(names, fits, strict=True)]
     return FleetFitDocument(
         schema=FIT_SCHEMA,
@@ -178,7 +178,7 @@ def of_traps(
     names: Sequence[str],
     kept_away: KeptAwayDocument | None = None,
 ) -> FleetTrapsDocument:
-    """The document of this answer; ``names`` are those of its shapes."""
+    """Return the document; ``names`` are those of its shapes."""
     return FleetTrapsDocument(
         schema=TRAPS_SCHEMA,
         stranded=answer.stranded,
@@ -199,12 +199,12 @@ def of_traps(
 
 
 def shape_name(shape: AskedShape) -> str:
-    """The name of the pod that stands for a shape."""
+    """Return the name of the pod that represents the shape."""
     return str(shape.pod.pod)
 
 
 def origins(cluster: Cluster) -> OriginsDocument:
-    """Where the ledgers of a cluster came from."""
+    """Return the sources of the ledgers of a cluster."""
     counts = {origin.value: count for origin, count in cluster.origins().items()}
     return OriginsDocument(
         published=counts.get("published", 0),
@@ -218,7 +218,7 @@ def origins(cluster: Cluster) -> OriginsDocument:
 
 
 def placements(by_container: Mapping[str, Placement]) -> dict[str, FleetPlacementDocument]:
-    """What each container has to itself."""
+    """Return the exclusive resources of each container."""
     return {name: _placement(each) for name, each in by_container.items()}
 
 

@@ -101,7 +101,7 @@ class FleetFreeDocument(OutputDocument, kw_only=True):
 def of(
     cluster: Cluster, name: str, copies: CopiesAnswer, plans: Sequence[MovePlan | None]
 ) -> FleetFreeDocument:
-    """The document of this answer; ``name`` is the shape's, and each copy has its plan or None."""
+    """Return the document; ``name`` is the shape's, ``plans`` has an entry for each copy."""
     answer, plan = copies.copies[0].answer, plans[0]
     return FleetFreeDocument(
         schema=SCHEMA,
@@ -127,7 +127,7 @@ def of(
 
 
 def controller_text(pod: ClusterPod) -> str:
-    """The pod's controller as ``Kind/name``; empty without one."""
+    """Return the pod's controller as ``Kind/name``; empty if it has no controller."""
     owner = pod.controller
     return "" if owner is None else f"{owner.kind}/{owner.name}"
 

@@ -20,7 +20,6 @@ _HEADS: Final = ("document", "settings at", "the vendor also sets", "cannot be t
 
 
 def filled(page: str) -> str:
-    """The page with the table as it is now."""
     rows = [_HEADS, ["---"] * len(_HEADS), *map(_row, vendor_table.FORMATS)]
     table = "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
     return _MARK.sub(lambda mark: mark[1] + table + mark[2], page)

@@ -1,4 +1,4 @@
-"""The hints of an explanation as values to be drawn, one for each subject."""
+"""The hints of an explanation as values for drawings, one for each subject."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _Nodes = tuple[int, ...]
 
 
 def of_explanation(explanation: Explanation) -> tuple[HintMap, ...]:
-    """A map for each subject, in the order of the decision."""
+    """Return a map for each subject, in the order of the decision."""
     return tuple(of_subject(each, explanation.policy.value) for each in explanation.subjects)
 
 
 def of_subject(subject: SubjectDocument, policy: str) -> HintMap:
-    """The hints for this subject, under a topology policy of this name."""
+    """Return the hints for this subject, under a topology policy of this name."""
     answers = subject.answers
     by_answer = [{tuple(each.nodes): each for each in answer.sets} for answer in answers]
     merged = subject.merged
@@ -49,6 +49,7 @@ def of_subject(subject: SubjectDocument, policy: str) -> HintMap:
         for nodes in _all_sets(by_answer, finalists, chosen)
     ]
     shown = _worth_showing(sets)
+    # A preferred set, or a policy that accepts only one node, makes the size of others irrelevant.
     is_clear = merged.preferred or policy == TopologyPolicy.SINGLE_NUMA_NODE.value
     others = [each for each in sets if each not in shown]
     not_offered = sum(_is_refused(each) for each in others)
@@ -71,7 +72,7 @@ def _all_sets(
     finalists: Iterable[_Nodes],
     chosen: _Nodes | None,
 ) -> list[_Nodes]:
-    """Every set that anyone names, smallest first."""
+    """Return every set that an answer or the merge names, smallest first."""
     named = {nodes for known in by_answer for nodes in known} | {*finalists}
     if chosen is not None:
         named.add(chosen)
@@ -79,13 +80,14 @@ def _all_sets(
 
 
 def _worth_showing(sets: list[HintSet]) -> list[HintSet]:
-    """The chosen set, those that were ranked, single nodes, then others, as far as it goes."""
+    """Return the chosen set, ranked ones, single nodes, then others, up to a limit."""
 
     def interest(each: HintSet) -> tuple[bool, int, bool, int, _Nodes]:
         rank = len(sets) + 1 if each.rank is None else each.rank
         return (not each.is_chosen, rank, _is_refused(each), len(each.nodes), each.nodes)
 
     best = sorted(sets, key=interest)
+    # Half of the table is for single nodes, so that readers see what each node lacks.
     single = [each for each in sets if len(each.nodes) == 1][: _MOST_SETS // 2]
     kept = {each.nodes for each in [*best[: _MOST_SETS // 2], *single]}
     for each in best:
@@ -116,7 +118,7 @@ def _cell(answer: AnswerDocument, known: SetDocument | None) -> HintCell:
 
 
 def _column(answer: AnswerDocument, is_clear: bool) -> HintColumn:
-    """The answer's column; ``is_clear`` says that it does not matter why a set is not preferred."""
+    """Return the answer's column; ``is_clear``: why a set is not preferred does not matter."""
     names = [name for name in answer.resources if name != answer.provider]
     title = f"{answer.provider} manager" + (f": {', '.join(names)}" if names else "")
     match answer.answer:

@@ -1,7 +1,6 @@
-"""JSON Schemas of files that users write, made from the types with which these are read.
+"""JSON Schemas of files that users write, made from the types that read them.
 
-Unlike those of documents that commands print they forbid what they do not describe, so that a slip
-is found where it is written.
+They forbid undescribed fields, so that an editor marks a typo.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ INPUTS: Final[Mapping[str, tuple[type[Any], ...]]] = MappingProxyType(
 
 
 def of(name: str) -> Schema:
-    """The schema of this kind of file."""
     (whole, *_), parts = msgspec.json.schema_components(INPUTS[name], ref_template="#/$defs/{name}")
     schema: Schema = _published({"$schema": DIALECT, **whole, "$defs": parts})
     return schema
@@ -39,6 +37,7 @@ def _published(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if PUBLISHED_AS in value:
+        # Custom types are published in the form of the file; only their description is kept.
         kept = {name: value[name] for name in ("description", "default") if name in value}
         return {**kept, **value[PUBLISHED_AS]}
     shown = {name: _published(each) for name, each in value.items()}

@@ -1,8 +1,6 @@
 """JSON Schemas (draft 2020-12) of documents, made from the types that describe these.
 
-A *document* is what a command prints with ``-o json``. The types are strict, so that tests notice
-an undescribed field; the schemas are not, because a new field may come without a new
-number in the document's name, and who checks what they read must not trip over it.
+A *document* is what a command prints with ``-o json``.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ Schema: TypeAlias = dict[str, Any]
 _T = TypeVar("_T")
 
 OneOf: TypeAlias = Annotated[_T, Meta(extra_json_schema={"minProperties": 1, "maxProperties": 1})]
-"""A part of which exactly one field is there; which one says what the part is."""
+"""A part with exactly one field; its name says what the part is."""
 
 
 class OutputDocument(Struct, forbid_unknown_fields=True):
@@ -28,20 +26,20 @@ class OutputDocument(Struct, forbid_unknown_fields=True):
 
 
 def plain(document: Struct) -> dict[str, Any]:
-    """The document as JSON has it: mappings, lists, texts, numbers, true, false and null."""
+    """Return the document as JSON: mappings, lists, texts, numbers, true, false and null."""
     members: dict[str, Any] = msgspec.to_builtins(document, str_keys=True, enc_hook=_text)
     return members
 
 
 def _text(value: object) -> str:
-    """A kind of text of our own, such as one that Go would quote, as a text."""
+    """Return a subclass of ``str``, such as one that Go would quote, as a text."""
     if isinstance(value, str):
         return str.__str__(value)
     raise TypeError(f"a document has no place for {value!r}")
 
 
 def of(*types: type[Any]) -> Schema:
-    """The JSON Schema of a document that is of one of these types."""
+    """Return the schema of a document that is of one of these types."""
     schemas, parts = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
     schema = schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
     published: Schema = _published({"$schema": DIALECT, **schema, "$defs": parts})
@@ -49,7 +47,7 @@ def of(*types: type[Any]) -> Schema:
 
 
 def _published(value: Any) -> Any:
-    """The same with tidy texts, and without forbidding fields that are not described."""
+    """Return the same with tidy texts, and without forbidding undescribed fields."""
     match value:
         case dict():
             return {
@@ -57,6 +55,9 @@ def _published(value: Any) -> Any:
                 if name == "description" and isinstance(each, str)
                 else _published(each)
                 for name, each in value.items()
+                # The types are strict, so that tests notice an undescribed field. The schemas are
+                # not: a release may add a field without a new number, and validating readers must
+                # accept it.
                 if not (name == "additionalProperties" and each is False)
             }
         case list():

@@ -1,4 +1,4 @@
-"""What ``numalet lab list -o json`` prints: the topologies that have names."""
+"""What ``numalet lab list -o json`` prints: the named topologies."""
 
 from __future__ import annotations
 

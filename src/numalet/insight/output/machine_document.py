@@ -100,7 +100,6 @@ class ProfilesDocument(OutputDocument):
 
 
 def machine(chart: MachineMap) -> MachineDocument:
-    """A machine with the notes about it."""
     return MachineDocument(
         schema="numalet.machine/1",
         view=chart.view,
@@ -142,7 +141,6 @@ def _pages(pages: Iterable[HugePages]) -> list[PagesDocument]:
 
 
 def profiles(rows: Iterable[ProfileRow]) -> ProfilesDocument:
-    """The machine profiles, in the order of the rows."""
     return ProfilesDocument("numalet.machine-profiles/1", [_profile(row) for row in rows])
 
 

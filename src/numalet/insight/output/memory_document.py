@@ -1,4 +1,4 @@
-"""What the documents of several commands say of memory in the same words."""
+"""Memory types, in the same form in the documents of several commands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TypeDocument(OutputDocument):
 
 
 def types(rows: Iterable[TypeRow]) -> list[TypeDocument]:
-    """The memory types of a NUMA node or a group."""
+    """Return the memory types of a NUMA node or a group."""
     return [
         TypeDocument(
             resource=row.resource,

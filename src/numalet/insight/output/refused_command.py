@@ -1,7 +1,7 @@
 """Why a command of ``numalet run`` has no place, in the words of its command line.
 
-The explanation is that of a pod with one container. Here it is a command: its options are named,
-not fields of a manifest, and other commands end instead of being deleted.
+The explanation is that of a pod with one container. A command has options instead of fields of a
+manifest, and other commands end instead of being deleted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _COMMAND: Final = "the command"
 
 
 def of(explanation: Explanation) -> Explanation:
-    """The explanation with the command where the pod's only container was."""
+    """Return the explanation with "the command" in place of the container's name."""
     (container,) = explanation.pod.containers
     refused = explanation.refused_allocation
     named = replace(
@@ -36,7 +36,7 @@ def of(explanation: Explanation) -> Explanation:
 
 
 def kept(explanation: Explanation) -> str:
-    """What is reserved for the system; empty if nothing is."""
+    """Return the resources that are reserved for the system; empty if there are none."""
     cpus = cpu_set.EMPTY.union(
         *(cpu_set.parse(each.cpus.reserved) for each in explanation.nodes_before if each.cpus)
     )
@@ -52,7 +52,7 @@ def kept(explanation: Explanation) -> str:
 
 
 def missing_pages(explanation: Explanation) -> Iterator[str]:
-    """How to allocate the huge pages that the command asks for and the machine does not have."""
+    """Yield how to allocate huge pages that the command requests and the machine lacks."""
     (container,) = explanation.pod.containers
     for resource, text in container.requests.items():
         page = resources.page_bytes(resource)
@@ -74,7 +74,7 @@ def missing_pages(explanation: Explanation) -> Iterator[str]:
 
 
 def offers(explanation: Explanation, *, by_agent: bool) -> Iterator[str]:
-    """What would make room; an agent decides by its own policy."""
+    """Yield the changes that would make room; an agent decides by its own policy."""
     for tally in explanation.would_admit:
         for offer in tally.offers:
             text = _offer(offer, explanation, by_agent=by_agent)
@@ -84,7 +84,7 @@ def offers(explanation: Explanation, *, by_agent: bool) -> Iterator[str]:
 
 
 def _offer(offer: OfferDocument, explanation: Explanation, *, by_agent: bool) -> str:
-    """The change as an option of the command line; empty if it has none."""
+    """Return the change as an option of the command line; empty if it has no such option."""
     figures = offer.figures
     match offer.code:
         case "explain/no-topology":

@@ -21,7 +21,7 @@ _MARK: Final = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTA
 
 
 def tables() -> Mapping[str, str]:
-    """The tables in Markdown, by their marks."""
+    """Return the tables in Markdown, by their marks."""
     return {
         "rules": _rules(),
         "options": _options(),
@@ -31,7 +31,6 @@ def tables() -> Mapping[str, str]:
 
 
 def filled(page: str) -> str:
-    """The page with the tables as they are now."""
     by_mark = tables()
     return _MARK.sub(lambda mark: f"{mark[1]}{by_mark[mark[2]]}{mark[3]}", page)
 
@@ -53,7 +52,7 @@ def _rules() -> str:
 
 
 def _when(release: Release, name: str) -> str:
-    """Whether a rule holds in a release, and with which gates."""
+    """Return whether a rule holds in a release, and with which gates."""
     when = release.rules.get(name)
     if when is None:
         return ""
@@ -86,7 +85,7 @@ def _level(maturity: Maturity | None) -> str:
 
 
 def _gates() -> str:
-    """The gates that decide something here, in every release."""
+    """Return the gates that decide something here, in every release."""
     return _table(
         ["gate", *_names(), "needs"],
         [
@@ -107,7 +106,7 @@ def _needs(name: str) -> str:
 
 
 def _other_gates() -> str:
-    """What a release changes about gates that decide nothing here but whether it starts."""
+    """Return the changes of gates that only decide whether the kubelet starts."""
     rows = []
     for before, after in itertools.pairwise(RELEASES):
         shown_above = {*deciding()}

@@ -49,7 +49,6 @@ class ReplayDocument(OutputDocument):
 
 
 def failure(report: FailedReport) -> FailureDocument:
-    """A scenario that failed."""
     difference = report.difference
     return FailureDocument(
         name=report.name,

@@ -1,7 +1,7 @@
-"""A computed reservation as a document with a schema of its own: what ``-o json`` prints.
+"""A computed reservation as a document: what ``-o json`` prints. Sizes are whole bytes.
 
-Sizes are whole bytes. ``schema`` is a name with a number, which grows when a field goes or changes
-its meaning; a new field does not change it.
+``schema`` is a name with a number, which grows when a field is removed or changes its meaning; a
+new field does not change it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class ReserveDocument(msgspec.Struct, kw_only=True):
 
 
 def of(plan: Plan, written: ChangedFile | None) -> ReserveDocument:
-    """The document of a plan, and of the file that it was written into."""
+    """Return the document of a plan, and of the file that it was written into."""
     is_changed = written is not None and written.backup is not None
     return ReserveDocument(
         schema=SCHEMA,
@@ -92,7 +92,7 @@ def of(plan: Plan, written: ChangedFile | None) -> ReserveDocument:
 
 
 def entries(plan: Plan) -> list[ReservedMemoryEntry]:
-    """``reservedMemory`` as KubeletConfiguration has it."""
+    """Return ``reservedMemory`` as in KubeletConfiguration."""
     return [
         ReservedMemoryEntry(
             numa_node=entry.numa_node,

@@ -1,7 +1,7 @@
-"""Where one command goes: what ``numalet run --dry-run -o json`` prints, and what an agent answers.
+"""The place of one command: ``numalet run --dry-run -o json``, and an agent's answer.
 
-Sizes are whole bytes. ``schema`` is a name with a number, which grows when a field goes or changes
-its meaning; a new field does not change it.
+Sizes are whole bytes. ``schema`` is a name with a number, which grows when a field is removed or
+changes its meaning; a new field does not change it.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class RunDocument(OutputDocument, kw_only=True):
 def refused(
     pod: Pod, reason: str, message: str, fits_when_empty: bool, by: By, *, release: str = ""
 ) -> RunDocument:
-    """The document of a command for which there is no place."""
+    """Return the document of a command without a place."""
     return RunDocument(
         schema=SCHEMA,
         pod=_pod(pod),
@@ -108,9 +108,9 @@ def placed(
     *,
     release: str = "",
 ) -> RunDocument:
-    """The document of a command whose pod of one container is in this snapshot.
+    """Return the document of a command whose pod of one container is in this snapshot.
 
-    ``memory_nodes`` are where its pages are kept; by default where its memory is promised.
+    ``memory_nodes`` are where the kernel keeps its pages; by default those of its allocation.
     """
     (container,) = pod.containers()
     held = placement.of_container(snapshot, pod.uid, container.name)
@@ -144,10 +144,11 @@ def _pod(pod: Pod) -> PodPart:
 
 
 def decode(value: Any) -> RunDocument:
-    """The document that an agent sent, which may have fields that came later.
+    """Decode an agent's answer.
 
     Raises:
-        msgspec.ValidationError: it is another document.
+        msgspec.ValidationError: It is another document.
     """
+    # An agent of a later release may send fields that this release does not have.
     known = {name: value[name] for name in RunDocument.__struct_fields__ if name in value}
     return msgspec.convert(known, RunDocument)

@@ -1,8 +1,8 @@
 """Every JSON Schema of a document that a command prints or a user writes, written to files.
 
-``python -m numalet.insight.output.schemas FOLDER`` is how ``docs/schemas`` is made. A document is
-called ``numalet.NAME/NUMBER``, and its schema is in ``NAME.json``; those of files that users write
-are in ``input_schemas``.
+``python -m numalet.insight.output.schemas FOLDER`` makes ``docs/schemas``. The schema of the
+document ``numalet.NAME/NUMBER`` is in ``NAME.json``; those of files that users write are in
+``input_schemas``.
 """
 
 from __future__ import annotations
@@ -61,11 +61,10 @@ DOCUMENTS: Final[Mapping[str, tuple[type[Struct], ...]]] = MappingProxyType(
         "what-if": (Matrix,),
     }
 )
-"""The forms that a document may have, by its name."""
+"""The forms of a document, by its name."""
 
 
 def write(folder: Path) -> None:
-    """Write every schema into a folder."""
     made = {name: json_schema.of(*forms) for name, forms in DOCUMENTS.items()}
     made |= {name: input_schemas.of(name) for name in input_schemas.INPUTS}
     for name, schema in made.items():

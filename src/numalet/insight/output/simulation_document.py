@@ -1,7 +1,7 @@
-"""A simulation made into a document: what ``numalet simulate -o json`` prints.
+"""Builds a simulation: what ``numalet simulate -o json`` prints.
 
-Hints, affinities and placements have the form of recorded outcomes, so that one description
-serves both.
+Hints, affinities and allocations have the form of recorded outcomes, so that one description serves
+both.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ def simulation(
     forgotten: Iterable[str] = (),
     ignored: Mapping[str, int] | None = None,
 ) -> SimulationDocument:
-    """The steps with their decisions, the maps of the node after them, the state files.
+    """Return the steps with their decisions, the maps of the node after them, the state files.
 
     ``replay_refused`` are pods that run and were rejected, ``assumed_running`` and ``forgotten``
-    uids of pods that only the state files know, ``ignored`` counts objects that give no pod.
+    uids of pods that only the state files know, ``ignored`` counts objects that are not pods.
     """
     return SimulationDocument(
         schema="numalet.simulation/1",
@@ -84,7 +84,7 @@ def simulation(
 
 
 def not_started(refused: StartRefused, release: Release = DEFAULT) -> NotStartedDocument:
-    """The document of a simulation that has no step, because the kubelet does not start."""
+    """Return the document of a simulation without steps: the kubelet does not start."""
     return NotStartedDocument(
         schema="numalet.simulation/1",
         release=release.name,
@@ -95,12 +95,11 @@ def not_started(refused: StartRefused, release: Release = DEFAULT) -> NotStarted
 
 
 def refused(pod: Pod, rejection: Rejection) -> RefusedDocument:
-    """A pod that was rejected, in the kubelet's words."""
     return RefusedDocument(str(pod), kubelet.reason(rejection), kubelet.message(rejection))
 
 
 def not_asked(decision: Decision) -> list[NotAskedDocument]:
-    """The predicates that might have refused the pod."""
+    """Return the predicates that might have refused the pod."""
     return [NotAskedDocument(each.predicate, each.why) for each in decision.not_asked]
 
 
@@ -145,7 +144,7 @@ def _decision(decision: Decision) -> DecisionDocument:
 
 
 def _settings(settings: Settings) -> RuntimeDocument:
-    """In the words of the container runtime's API."""
+    """Return the settings with the field names of the container runtime's API."""
     match settings:
         case LinuxSettings(cpuset_cpus, cpuset_mems):
             return RuntimeDocument(cpuset_cpus=cpuset_cpus, cpuset_mems=cpuset_mems)
@@ -181,7 +180,7 @@ def _holder(holder: MemoryHolder) -> SimulationHolderDocument:
 
 
 def cpus(nodes: Iterable[NodeCpus]) -> list[SimulationCpusDocument]:
-    """For each NUMA node: CPU lists by what they are for, exclusive ones by pod."""
+    """Return CPU lists by use for each NUMA node, exclusive ones by pod."""
     return [_cpus(node) for node in nodes]
 
 
@@ -201,7 +200,6 @@ def _listed(cells: Iterable[CpuCell]) -> str:
 
 
 def devices(rows: Iterable[DeviceRow]) -> list[SimulationDevicesDocument]:
-    """For each resource and set of NUMA nodes: the device ids."""
     return [
         SimulationDevicesDocument(
             resource=row.resource,

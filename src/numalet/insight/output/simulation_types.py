@@ -1,7 +1,7 @@
-"""The form of a simulation: what ``numalet simulate -o json`` prints, field by field.
+"""The fields of a simulation: what ``numalet simulate -o json`` prints.
 
-``simulation_document`` builds it. Fields without meaning are left out: no hints under the topology
-policy none, no placements of a rejected pod. CPU lists are texts such as ``0-3,8``.
+Fields without meaning are left out: hints under the topology policy "none", allocations of a
+rejected pod. CPU lists are texts such as ``0-3,8``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class HintsByRuleDocument(OutputDocument):
 
 
 Hints = list[HintDocument] | HintsByRuleDocument | None
-"""Null is no preference, an empty list that no set of nodes will do."""
+"""Null is no preference; with an empty list, no set of nodes will do."""
 
 
 class MergedDocument(HintDocument):

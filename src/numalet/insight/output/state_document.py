@@ -1,7 +1,7 @@
-"""What ``numalet state ... -o json`` prints: the documents, how they are made, and their schemas.
+"""What ``numalet state ... -o json`` prints.
 
-Every document names its schema; a change that breaks a reader gives it the next number. Sizes are
-bytes; ``cpus`` are lists such as ``0-3,8``, empty where there are none.
+Every document names its schema; a breaking change gives it the next number. Sizes are bytes;
+``cpus`` are lists such as ``0-3,8``, which may be empty.
 """
 
 from __future__ import annotations
@@ -204,7 +204,6 @@ class RebasedDocument(KeptDocument):
 
 
 def shown(chart: StateMap, unreadable: Iterable[Finding]) -> ShownDocument:
-    """What the files say."""
     return ShownDocument(
         schema="numalet.state-show/1",
         policies=dict(chart.policies),
@@ -244,7 +243,7 @@ def _holder(row: HolderRow) -> StateHolderDocument:
 
 
 def verified(reports: Iterable[FileReport], release: Release | None = None) -> VerifiedDocument:
-    """Whether the files are sound, as those of a kubelet of this release."""
+    """Return whether the files are sound, as those of a kubelet of this release."""
     files = [_file(report) for report in reports]
     name = None if release is None else release.name
     return VerifiedDocument("numalet.state-verify/1", name, files)
@@ -267,7 +266,6 @@ def _file(report: FileReport) -> StateFileDocument:
 def compared(
     differences: Iterable[StateDifference], unreadable: Iterable[Finding]
 ) -> ComparedDocument:
-    """What differs between two sets of files."""
     return ComparedDocument(
         schema="numalet.state-diff/1",
         differences=[
@@ -281,7 +279,7 @@ def compared(
 
 
 def checked(check: RestoreCheck, root_dir: str) -> CheckedDocument:
-    """Whether a kubelet accepts the files, and what became different."""
+    """Return whether a kubelet accepts the files, and what has changed."""
     refused = check.refused
     return CheckedDocument(
         schema="numalet.state-restore-check/1",
@@ -297,19 +295,19 @@ def checked(check: RestoreCheck, root_dir: str) -> CheckedDocument:
 
 
 def start_error(refused: StartRefused, root_dir: str) -> str | None:
-    """The kubelet's own text; None where it would crash or hang."""
+    """Return the kubelet's own text, unless it would crash or hang."""
     if refused.stage is StartStage.NUMALET:
         return None
     return kubelet_start.text(refused, root_dir)
 
 
 def rebased(result: Rebased, backups: Mapping[str, str]) -> RebasedDocument:
-    """What a rebase keeps and loses; ``backups`` are paths by the path that was replaced."""
+    """Return the allocations that a rebase keeps and loses; ``backups`` are by replaced path."""
     return RebasedDocument(**_kept(result), schema="numalet.state-rebase/1", written=dict(backups))
 
 
 def _kept(result: Rebased) -> dict[str, Any]:
-    """The fields of a ``KeptDocument``."""
+    """Return the fields of a ``KeptDocument``."""
     return {
         "changes": sorted(result.files),
         "kept": {name: _containers(keys) for name, keys in result.kept.items()},
@@ -327,12 +325,11 @@ def _lost(lost: Lost) -> LostDocument:
 
 
 def finding(of: Finding) -> StateFindingDocument:
-    """One finding, with its sentence."""
     return StateFindingDocument(**_parts(of))
 
 
 def _parts(of: Finding) -> dict[str, Any]:
-    """The fields of a ``StateFindingDocument``."""
+    """Return the fields of a ``StateFindingDocument``."""
     return {
         "code": of.code,
         "severity": of.severity,

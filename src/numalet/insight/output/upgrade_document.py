@@ -1,4 +1,4 @@
-"""Two releases compared, as a document: what ``check --and`` and ``state upgrade-check`` print."""
+"""Two releases compared: what ``check --and`` and ``state upgrade-check`` print."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class UpgradeDocument(msgspec.Struct, kw_only=True):
 
 
 def of(compared: ReleasesCompared, rows: Sequence[FindingRow]) -> UpgradeDocument:
-    """The document of a comparison, whose changes have these words."""
+    """Return the document of a comparison; ``rows`` are its changes in words."""
     counts = {each.value: sum(row.severity is each for row in rows) for each in Severity}
     return UpgradeDocument(
         schema=SCHEMA,

@@ -93,7 +93,6 @@ class Matrix(OutputDocument):
 
 
 def matrix(rows: Iterable[VariantRow], seed: int) -> Matrix:
-    """All rows with all their runs."""
     return Matrix("numalet.what-if/1", seed, [_variant(row) for row in rows])
 
 

@@ -25,7 +25,7 @@ def several(argument: str, given: Iterable[T]) -> tuple[T, ...]:
     """Return the values of an argument; reject a text, which would be iterated by letters.
 
     Raises:
-        BadInput: it is a text or a mapping.
+        BadInput: It is a text or a mapping.
     """
     if isinstance(given, str | bytes | Mapping):
         one = ApiOneForSeveral(argument=argument, value=repr(given)[:80])
@@ -49,8 +49,8 @@ def devices_on(devices: Devices, node_ids: Collection[int]) -> dict[str, tuple[D
     """Check that all devices are on NUMA nodes of the machine, and return them.
 
     Raises:
-        BadInput: a device is on another NUMA node.
-        TypeError: something is not a ``Device``.
+        BadInput: A device is on another NUMA node.
+        TypeError: A value is not a ``Device``.
     """
     listed = {resource: several("devices", each) for resource, each in devices.items()}
     absent = []

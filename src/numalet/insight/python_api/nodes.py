@@ -111,10 +111,10 @@ def restart_node(
 
 
 def following(behaviour: Behaviour, release: str | Release | None) -> Behaviour:
-    """Return the behaviour with this release; None keeps its own release.
+    """Return the behaviour, with this release if one is given.
 
     Raises:
-        BadInput: the release is not known.
+        BadInput: The release is not known.
     """
     if release is None:
         return behaviour

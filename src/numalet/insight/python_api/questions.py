@@ -77,6 +77,7 @@ def explain(
     """
     if config is not None and node.snapshot.pods:
         raise ValueError("with a config the node is one that was just started; see 'after'")
+    # A search decides many times, and a plugin may act on a device whenever it is called.
     quiet = node.without_plugins()
     beginning = Session(
         config or KubeletConfig(), node.rules.machine, quiet, devices, pods=node.snapshot.pods

@@ -40,7 +40,6 @@ def placement_rows(snapshot: Snapshot) -> list[dict[str, Any]]:
 
 
 def numa_node_rows(machine: MachineInfo) -> list[dict[str, Any]]:
-    """Return a row for each NUMA node, by ascending id."""
     return [
         {
             "node": node.node_id,

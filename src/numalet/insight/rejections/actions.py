@@ -1,7 +1,7 @@
 """The actions of the breaker as values, each with its object, reason, end, and undo.
 
-An action contains all that makes it safe to perform late or twice: uid and resourceVersion of a
-deleted object, the uid of a changed one, the name of a created one.
+An action is safe to perform late or twice: it contains the uid and resourceVersion of a deleted
+object, the uid of a changed one, the name of a created one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Prune(Value, kw_only=True):
 
 
 class Inform(Value, kw_only=True):
-    """Write a Warning event with this text about ``about``; ``reason`` is the event's reason."""
+    """Write a Warning event about ``about``; ``why`` is its text, ``reason`` its reason."""
 
     measure: ClassVar[Measure] = Measure.INFORM
     verb: ClassVar[str] = "inform"
@@ -46,7 +46,7 @@ class Inform(Value, kw_only=True):
     """The top owner if it is an object, else the nearest object above; for a bare pod the pod."""
     shape: str
     why: str
-    """The event's text: why the pods are rejected, and what would work."""
+    """Why the pods are rejected, and what would work."""
 
     @property
     def target(self) -> str:
@@ -56,7 +56,8 @@ class Inform(Value, kw_only=True):
 class TaintNode(Value, kw_only=True):
     """Keep pods away from a trap node until a time, in seconds since 1970.
 
-    ``is_renewal``: the node has the taint, and gets a later end.
+    ``is_renewal``: the node has the taint, and gets a later end. ``owner`` is that of the first
+    storm, as a text.
     """
 
     measure: ClassVar[Measure] = Measure.TAINT
@@ -66,7 +67,6 @@ class TaintNode(Value, kw_only=True):
     until_seconds: float
     why: str
     owner: str = ""
-    """Text for the owner of the first storm."""
     is_renewal: bool = False
 
     @property
@@ -135,15 +135,16 @@ class ResumeJob(Value, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecreatePod:
-    """Create a bare pod again under a new name, which identifies the attempt."""
+    """Create a bare pod again under a new name, which identifies the attempt.
+
+    ``attempt`` counts from 1. ``name`` and ``manifest`` are those of the new pod.
+    """
 
     measure: ClassVar[Measure] = Measure.RECREATE
     verb: ClassVar[str] = "recreate"
     namespace: str
     name: str
-    """The name of the new pod."""
     attempt: int
-    """Counted from 1."""
     of_name: str
     of_uid: str
     of_resource_version: str
@@ -154,7 +155,6 @@ class RecreatePod:
     """
     why: str
     manifest: Mapping[str, Any] = field(compare=False, repr=False)
-    """The manifest of the new pod."""
 
     @property
     def undo(self) -> str:

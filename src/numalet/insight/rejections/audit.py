@@ -8,7 +8,7 @@ from numalet.insight.rejections.actions import Action, SuspendJob, TaintNode
 
 
 class AuditLine(Value, kw_only=True):
-    """``until`` is a time in UTC; None for permanent changes."""
+    """``until`` is a time in UTC; permanent changes have no such time."""
 
     verb: str
     target: str
@@ -33,7 +33,6 @@ class AuditLine(Value, kw_only=True):
 
 
 def line(action: Action) -> AuditLine:
-    """Return the line for this action, performed or only planned."""
     until = None
     if isinstance(action, TaintNode | SuspendJob):
         until = marks.moment_text(action.until_seconds)

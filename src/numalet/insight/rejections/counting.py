@@ -1,7 +1,6 @@
 """Count the rejected pods of an owner and shape, in all and by node, within a window.
 
-A rejected pod counts from the time when it was first seen, also after its deletion. Times later
-than now, from a kubelet whose clock is ahead or before a clock was set back, are replaced by now.
+A rejected pod counts from the time when it was first seen, also after its deletion.
 """
 
 from __future__ import annotations
@@ -44,6 +43,8 @@ def counted(
     for uid, known in before.items():
         if uid not in after and known.at_seconds > now_seconds - rules.window_seconds:
             after[uid] = known
+    # A kubelet's clock may be ahead, or this clock was set back: a time in the future would keep
+    # the rejection in the window for too long.
     for uid, known in after.items():
         if known.at_seconds > now_seconds:
             after[uid] = replace(known, at_seconds=now_seconds)
@@ -64,10 +65,7 @@ class Storm(Value, kw_only=True):
     last_at_seconds: float
 
     def by_node(self, since_seconds: Mapping[str, float]) -> dict[str, int]:
-        """Count the recent rejections by node, after a separate time for each node if given.
-
-        Nodes without rejections are left out.
-        """
+        """Count the recent rejections by node, after a separate time for some nodes."""
         counts: dict[str, int] = {}
         for each in self.recent:
             if each.at_seconds > since_seconds.get(each.node, float("-inf")):
@@ -89,6 +87,7 @@ def _storm(
     since = now_seconds - rules.window_seconds
     recent = tuple([each for each in every if each.at_seconds > since])
     budget = rules.storm_budget
+    # Pairs that are a budget apart: each is a window with just enough rejections.
     pairs = zip(every, every[budget - 1 :], strict=False)
     return Storm(
         key=key,

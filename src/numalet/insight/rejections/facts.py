@@ -1,4 +1,4 @@
-"""Facts about the cluster that the breaker needs besides the rejected pods."""
+"""Facts about the cluster that the breaker needs, in addition to the rejected pods."""
 
 from __future__ import annotations
 
