@@ -23,7 +23,7 @@ _CONFIGURATION: Final = "config"
 class FindingRow(Value):
     """One finding in words.
 
-    ``kubelet_text`` is the kubelet's message. It, ``rule`` and ``mend`` may be empty.
+    ``kubelet_text`` is the kubelet's message. It, ``rule`` and ``fix`` may be empty.
     """
 
     code: str

@@ -1,7 +1,6 @@
 """Events for owners: why their pods are rejected, and what would work.
 
-An owner gets one event per cause and hour; a new cause is reported sooner. A cause consists of the
-obstacles on the nodes, without the number of nodes, because figures change all the time.
+An owner gets one event per cause and hour; a new cause is reported sooner.
 """
 
 from __future__ import annotations
@@ -79,12 +78,13 @@ def explained(questions: ShapeQuestions, pod: ClusterPod) -> Explained:
     would = [] if fitting else list(_what_would_work(questions, asked, assessed))
     if would:
         text += f" It would be admitted if {', or if '.join(would)}."
+    # Without the numbers of nodes: they change all the time and would make every event a new cause.
     return Explained(frozenset(groups), text)
 
 
 def _why_not(of: Assessment) -> str | None:
-    """Return the obstacle in words; for a trap its reason, not the breaker's taint."""
     why = of.why_not
+    # The taint is the breaker's own; owners need the reason behind it.
     if isinstance(why, Tainted) and why.taint.startswith(TAINT_KEY) and of.obstacle is not None:
         return of.obstacle.text
     return None if why is None else why.text
@@ -93,11 +93,9 @@ def _why_not(of: Assessment) -> str | None:
 def _what_would_work(
     questions: ShapeQuestions, asked: ClusterPod, assessed: Mapping[str, Assessment]
 ) -> Iterator[str]:
-    """Yield the largest smaller request of each kind, which changes one resource of one container.
-
-    The search is limited to a few nodes in different states and the largest request of each kind.
-    """
+    """Yield the largest smaller request of each kind: one resource of one container."""
     nodes = _nodes_to_search(questions, asked, assessed)
+    # Each search is dozens of admissions, so their number is limited.
     searches = 0
     for container, resource in _largest_requests(asked):
         best: Quantity | None = None

@@ -1,9 +1,7 @@
 """Suspend Jobs whose pods are all rejected, and resume them.
 
-A suspended Job has no pods, because the Job controller deletes those that have not ended. Therefore
-a Job with a pod that started or is about to start is not suspended. A Job is resumed as soon as a
-node would admit one of its pods, and at the end of its mark in any case; then its pods show whether
-they are admitted.
+A Job is resumed as soon as a node would admit one of its pods, and at the end of its mark in any
+case.
 """
 
 from __future__ import annotations
@@ -41,13 +39,14 @@ class JobInputs(Value, kw_only=True):
 
 
 def suspended(storms: Iterable[Sequence[RejectedPod]], given: JobInputs) -> Iterator[SuspendJob]:
-    """Yield the Jobs of current storms to suspend."""
     for pods in storms:
         jobs = {
             each.chain[0].uid: each
             for each in sorted(pods, key=lambda each: each.uid)
             if each.chain and each.chain[0].kind == "Job" and each.chain[0].group == "batch"
         }
+        # Suspending a Job deletes its active pods, so one with a pod that runs or is about to run
+        # is left alone.
         running = _with_bound_pods(given.facts.cluster) if jobs else frozenset()
         for uid, pod in sorted(jobs.items()):
             name = pod.chain[0].name
@@ -87,6 +86,7 @@ def resumed(given: JobInputs) -> Iterator[ResumeJob]:
         cause = None
         if each.until_seconds <= now:
             cause = LiftCause.EXPIRED
+        # Only a damaged or foreign mark ends this late.
         elif each.until_seconds > latest:
             cause = LiftCause.FAR
         elif _room(each, given, left) > 0:
@@ -99,6 +99,7 @@ def resumed(given: JobInputs) -> Iterator[ResumeJob]:
 def _room(job: SuspendedJob, given: JobInputs, left: dict[str, int]) -> int:
     """Return for how many more Jobs of this shape there is room."""
     last = given.resumed_at_seconds.get(job.shape)
+    # The pods of the resumed Job are not in the cluster yet, so the same room would be given twice.
     if last is not None and 0 <= given.now_seconds - last < SETTLE_SECONDS:
         return 0
     if job.shape not in left:

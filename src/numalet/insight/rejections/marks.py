@@ -1,6 +1,6 @@
 """The marks of the breaker on objects that it changed: the end, and the shape.
 
-The mark of a Node is the value of the taint itself, so that the taint shows its end. The taint of
+The mark of a Node is the value of its taint, so that ``kubectl`` shows the end. The taint of
 ``numalet fleet`` has the same key and no value; the breaker never changes it.
 """
 
@@ -39,7 +39,7 @@ def moment_text(seconds: float) -> str:
 
 
 def moment(text: str) -> float | None:
-    """Parse a time into seconds since 1970; None if the text is invalid."""
+    """Parse a time into seconds since 1970, if the text is valid."""
     try:
         return datetime.strptime(text, _MOMENT).replace(tzinfo=UTC).timestamp()
     except ValueError:
@@ -51,14 +51,14 @@ def trap_value(mark: EndMark) -> str:
 
 
 def trap_mark(value: str) -> EndMark | None:
-    """Parse the value of a taint; None if the breaker did not write it."""
+    """Parse the value of a taint, if the breaker wrote it."""
     text, _, shape = value.partition(".")
     until = moment(text)
     return None if until is None else EndMark(until, shape)
 
 
 def on_node(taints: Iterable[Taint]) -> EndMark | None:
-    """Return the mark among the taints of a node; None without a taint of the breaker."""
+    """Return the breaker's mark among the taints of a node, if there is one."""
     for each in taints:
         if each.key == TAINT_KEY and each.effect is TaintEffect.NO_SCHEDULE:
             mark = trap_mark(each.value)
@@ -72,4 +72,5 @@ def on_job(annotations: Mapping[str, Any]) -> EndMark | None:
     if SUSPENDED_UNTIL not in annotations:
         return None
     until = moment(str(annotations[SUSPENDED_UNTIL]))
+    # A Job must not stay suspended because its annotation was damaged.
     return EndMark(0.0 if until is None else until, str(annotations.get(SUSPENDED_FOR) or ""))

@@ -1,8 +1,8 @@
 """Find the owner that replaces a rejected pod: the end of its owner references.
 
-A pod of a Deployment belongs to a ReplicaSet, which a rollout replaces; a pod of a CronJob to one
-Job of many. The lasting owner is the top one, of whatever kind. Without readable references, the
-labels of the template stand for it; a bare pod is its own owner.
+A rollout replaces the ReplicaSet of a Deployment, and a CronJob has many Jobs, so the top owner is
+the lasting one. Without readable references, the labels of the template stand for it; a bare pod is
+its own owner.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Patches that perform actions and undo them, built from the current object.
 
-Each is a JSON merge patch with the object's resourceVersion, so that the API server refuses it
-(409) after a change by others instead of overwriting the change. None means that the patch is not
-needed: the object is another one, or others have made the change.
+Without a patch, the action is not needed: the object is another one, or others have made the
+change.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from numalet.insight.rejections.marks import EndMark
 
 
 def tainting(node: Mapping[str, Any], action: TaintNode) -> dict[str, Any] | None:
-    """Return a patch for this Node; None if it has a taint of this key that others set."""
+    """Return a patch for this Node, unless others set a taint of this key."""
     taints = _taints(node)
     if any(each.get("key") == TAINT_KEY and not _is_own(each) for each in taints):
         return None
@@ -28,7 +27,7 @@ def tainting(node: Mapping[str, Any], action: TaintNode) -> dict[str, Any] | Non
 
 
 def lifting(node: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a patch that removes the breaker's taint; None without such a taint."""
+    """Return a patch that removes the breaker's taint, if the node has it."""
     taints = _taints(node)
     kept = [each for each in taints if not _is_own(each)]
     if len(kept) == len(taints):
@@ -37,7 +36,7 @@ def lifting(node: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def suspending(job: Mapping[str, Any], action: SuspendJob) -> dict[str, Any] | None:
-    """Return a patch for this Job; None if it is another one, suspended, or has a running pod."""
+    """Return a patch for this Job, unless it is another one, suspended, or has a running pod."""
     spec, status = job.get("spec") or {}, job.get("status") or {}
     if _uid(job) != action.uid or spec.get("suspend") or status.get("ready"):
         return None
@@ -49,7 +48,7 @@ def suspending(job: Mapping[str, Any], action: SuspendJob) -> dict[str, Any] | N
 
 
 def resuming(job: Mapping[str, Any], action: ResumeJob) -> dict[str, Any] | None:
-    """Return a patch for this Job; None if it is another one, or was not suspended here."""
+    """Return a patch for this Job, if the breaker suspended it."""
     annotations = (job.get("metadata") or {}).get("annotations") or {}
     if _uid(job) != action.uid or marks.on_job(annotations) is None:
         return None
@@ -76,6 +75,7 @@ def _patch(
     document: Mapping[str, Any], annotations: Mapping[str, str | None], spec: Mapping[str, Any]
 ) -> dict[str, Any]:
     metadata: dict[str, Any] = {"annotations": dict(annotations)}
+    # With the resourceVersion, the API server refuses the patch (409) after a change by others.
     version = (document.get("metadata") or {}).get("resourceVersion")
     if version:
         metadata["resourceVersion"] = version

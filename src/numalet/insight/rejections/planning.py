@@ -1,6 +1,6 @@
 """Plan the current actions on rejected pods, and the state for the next plan.
 
-The state is small and may be lost: data that must outlive a breaker is stored on the objects.
+The state may be lost: data that must outlive a breaker is stored on the objects.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NO_ONE: Final[Sequence[RejectedPod]] = ()
 class BreakerState(Value, kw_only=True):
     """The state between two plans. Times are seconds since 1970.
 
-    ``again_at_seconds`` is when something may be due without any change; None: never.
+    ``again_at_seconds`` is when something may be due without any change, if ever.
     """
 
     window: Window = NO_WINDOW
@@ -70,10 +70,8 @@ def planned(
 ) -> tuple[BreakerState, tuple[Action, ...]]:
     """Return the next state, and the current actions in the order of their execution.
 
-    ``rejections`` are all rejected pods that exist now. An action without a visible effect is
-    planned again after ``retry_seconds``, a new taint sooner, so that failures need no report;
-    repeating a completed action changes nothing. Pass the same ``assessor`` every time: it caches
-    decisions.
+    ``rejections`` are all rejected pods that exist now. Pass the same ``assessor`` every time: it
+    caches decisions.
     """
     plan = _Plan(before, rejections, facts, now_seconds, rules, assessor)
     actions = tuple(plan.actions())
@@ -101,6 +99,8 @@ class _Plan:
         self._window = counting.counted(before.window, every, now_seconds, rules)
         self._storms = counting.storms(self._window, now_seconds, rules)
         self._stormy = self._known_storms()
+        # An action without a visible effect is planned again later, so failures need no report.
+        # Repeating a completed action changes nothing.
         self._issued = {
             key: at
             for key, at in before.issued.items()
@@ -131,7 +131,7 @@ class _Plan:
         return {key: at for key, at in stormy.items() if at > oldest or key in self._pods}
 
     def actions(self) -> Iterator[Action]:
-        """Actions that end the storm are first, cleaning up is last."""
+        """Yield the actions: those that end the storm first, cleaning up last."""
         allowed = self._rules.allowed
         if Measure.TAINT in allowed:
             self._taints = trap_taints.plan(self._before.traps, self._taint_inputs())
@@ -213,6 +213,7 @@ class _Plan:
         for each in actions:
             if isinstance(each, ResumeJob) and each.uid in known:
                 resumed[known[each.uid].shape] = self._now
+        # Actions above the limit are due at once.
         moments = [self._now] if wanted > len(actions) else [*self._moments(resumed, issued)]
         return BreakerState(
             window=self._window,

@@ -1,9 +1,4 @@
-"""Delete rejected pods that a ReplicaSet has replaced, except the newest ones.
-
-A ReplicaSet ignores failed pods. A Job counts its failed pods to give up after a limit, and the
-behaviour of custom resources is unknown: their pods stay. Pods with an unreadable owner stay too,
-and so does every pod with a container that ever ran: its logs and its exit code may be needed.
-"""
+"""Delete rejected pods that a ReplicaSet has replaced, except the newest ones."""
 
 from __future__ import annotations
 
@@ -37,6 +32,8 @@ def plan(storms: Iterable[Sequence[RejectedPod]], rules: BreakerRules) -> Iterat
 
 def is_replaced(pod: RejectedPod) -> bool:
     """Return whether a ReplicaSet, with at most a Deployment above it, makes the pod."""
+    # A ReplicaSet ignores failed pods. A Job counts them to give up after a limit, and custom
+    # resources may do anything. A container that ever ran may have left logs and an exit code.
     return (
         pod.never_started
         and pod.chain_is_whole

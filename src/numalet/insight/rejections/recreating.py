@@ -2,8 +2,7 @@
 
 Only pods with the annotation are recreated, and only if no container ever ran. The new pod has a
 unique name, so that the API server refuses a second creation; the rejected pod is deleted after
-that, and nothing is lost if the procedure stops in between. The wait doubles with each attempt, and
-lasts as long as no node would admit the pod.
+that, and nothing is lost if the procedure stops in between.
 """
 
 from __future__ import annotations
@@ -44,6 +43,7 @@ def plan(
         attempt = _attempt(each)
         if each.manifest is None or not each.never_started or attempt > rules.recreate_attempts:
             continue
+        # Doubled with each attempt.
         since = min(each.rejected_at_seconds, now_seconds)
         due = since + rules.recreate_pause_seconds * 2.0 ** (attempt - 1)
         if due > now_seconds:
@@ -59,6 +59,7 @@ def plan(
 def _attempt(pod: RejectedPod) -> int:
     """Return the number of the next attempt, counted from 1."""
     made = str(pod.annotations.get(marks.RECREATE_ATTEMPT) or "0")
+    # Users can write the annotation, so it may be any text.
     return int(made) + 1 if made.isascii() and made.isdecimal() and len(made) < 9 else 1
 
 
@@ -82,7 +83,7 @@ def new_manifest(old: Mapping[str, Any], name: str, attempt: int, of_uid: str) -
     """Return the manifest of the new pod: the author's original, as far as known.
 
     Fields that the API server, the scheduler and the kubelet wrote are removed: status, node, uid
-    and versions, and the volume of the ServiceAccount token, which gets a new name each time.
+    and versions, and the volume of the ServiceAccount token.
     """
     metadata, spec = old.get("metadata") or {}, copy.deepcopy(dict(old.get("spec") or {}))
     kept = {key: copy.deepcopy(metadata[key]) for key in _KEPT_METADATA if key in metadata}
@@ -99,6 +100,7 @@ def new_manifest(old: Mapping[str, Any], name: str, attempt: int, of_uid: str) -
 
 def _without_tokens(spec: dict[str, Any]) -> None:
     """Remove the token volumes that the API server added, and their mounts."""
+    # The admission controller names the volume at random, and adds a new one to the new pod.
     added = {
         mount.get("name")
         for each in _containers(spec)

@@ -53,7 +53,7 @@ class RejectedPod:
     owner: TopOwner
     message: str = ""
     never_started: bool = True
-    """Whether all of its containers have never run."""
+    """True if its containers have never run."""
     chain: tuple[OwnerLink, ...] = ()
     chain_is_whole: bool = True
     labels: Mapping[str, str] = field(default_factory=lambda: NO_LABELS)
@@ -90,16 +90,17 @@ def rejected(
     chain_is_whole: bool = True,
     seen_at_seconds: float | None = None,
 ) -> RejectedPod | None:
-    """Return the rejected pod of a Pod object; None if it was not rejected, or is being deleted.
+    """Return the rejected pod of a Pod object, if it was rejected and is not being deleted.
 
-    ``seen_at_seconds`` is when the failure was first seen. The default is the time in the object
-    when the kubelet first saw the pod.
+    ``seen_at_seconds`` is when the failure was first seen; by default, when the kubelet first saw
+    the pod.
     """
     metadata, status = document.get("metadata") or {}, document.get("status") or {}
     annotations: Mapping[str, str] = metadata.get("annotations") or {}
     reason = status.get("reason") or ""
     if status.get("phase") != "Failed" or not counts(reason) or not pod.pod.node_name:
         return None
+    # A mirror pod shows a static pod, which the kubelet reads from its file again.
     if metadata.get("deletionTimestamp") or MIRROR in annotations:
         return None
     labels: Mapping[str, str] = metadata.get("labels") or {}

@@ -52,10 +52,8 @@ class BreakerScope(Value, kw_only=True):
         )
 
     def covers_waiting(self, pod: ClusterPod) -> bool:
-        """Return whether the scope includes a pod that waits for a node.
-
-        Its top owner is unknown, so the result is False if the scope has owners.
-        """
+        """Return whether the scope includes a pod that waits for a node."""
+        # The top owner of a waiting pod is unknown.
         return (
             not (self.owners or self.without_owners)
             and _is_meant(pod.pod.namespace, self.namespaces, self.without_namespaces)
@@ -85,10 +83,10 @@ class BreakerRules(Value, kw_only=True):
     longest_taint_seconds: float = 3600.0
     """A repeated taint lasts twice as long each time, up to this."""
     waiting_seconds: float | None = None
-    """Age of a waiting pod after which nodes become traps without a rejection.
+    """Age of a waiting pod after which nodes become traps without a rejection, if set.
 
     They are the nodes whose sums suffice for the pod, if all of them would reject it, so that an
-    autoscaler adds a node; None: never.
+    autoscaler adds a node.
     """
     inform_seconds: float = 3600.0
     """Minimum time between two events of one cause for an owner."""

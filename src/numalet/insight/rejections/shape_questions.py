@@ -46,9 +46,10 @@ def waiting(cluster: Cluster, before: Mapping[str, str], scope: BreakerScope) ->
 def settled(cluster: Cluster) -> Cluster:
     """Return the cluster after kubelets have decided on the pods on their way.
 
-    In a storm many pods are on their way; the sums include them although they will be rejected, and
-    a node would seem fuller than it is. Returns the same object if there are no such pods.
+    Returns the same object if there are no such pods.
     """
+    # In a storm many pods are on their way. The sums include them although they will be rejected,
+    # so a node would seem fuller than it is.
     names = {
         each.pod.node_name
         for each in cluster.pods.values()
@@ -70,7 +71,7 @@ class ShapeQuestions(Value):
     pods: Mapping[str, ClusterPod]
 
     def is_admitted_on(self, node: str, shape: str) -> bool | None:
-        """Return whether the node would admit a pod of the shape; None if unknown."""
+        """Return whether the node would admit a pod of the shape, if known."""
         there, pod = self.cluster.nodes.get(node), self.pods.get(shape)
         if there is None or pod is None:
             return None
@@ -78,23 +79,19 @@ class ShapeQuestions(Value):
         return verdicts.table(pod.pod).verdict(verdicts.reader.facts(node, there.node)).admitted
 
     def heeds_taint(self, shape: str) -> bool:
-        """Return whether the taint keeps pods of the shape away, and they could run elsewhere.
-
-        A pod that tolerates every taint is still bound to the node, and a DaemonSet makes its pods
-        for one node each.
-        """
+        """Return whether the taint keeps pods of the shape away, and they could run elsewhere."""
         pod = self.pods.get(shape)
         if pod is None:
             return True
+        # A pod that tolerates every taint is still bound to the node, and a DaemonSet makes its
+        # pods for one node each.
         tolerates = any(each.tolerates(_TRAP_TAINT) for each in pod.tolerations)
         return not tolerates and not pod.comes_with_its_node
 
     def count(self, pod: ClusterPod, most: int) -> int | None:
-        """Return how many copies of the pod fit now, up to ``most``.
-
-        None if unknown: 0 copies fit on the decided nodes, and there are undecided ones.
-        """
+        """Return how many copies of the pod fit now, up to ``most``, if known."""
         fitting = self.assessor.count(self.cluster, pod, most)
+        # With undecided nodes, 0 on the others proves nothing.
         return None if not fitting and self.cluster.undecided else fitting
 
     def open_traps(self, shape: str) -> tuple[frozenset[str], bool]:

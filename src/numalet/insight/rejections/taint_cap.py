@@ -1,8 +1,5 @@
 """The cap on tainted nodes: a share of each pool, and never the last of its kind.
 
-The cap includes the taints of Node objects and recently planned taints that are not visible there
-yet. Taints of ``numalet fleet`` are included: they keep the same pods away.
-
 Nodes are *of one kind* if other taints keep the same pods away from them. Of each kind in a pool
 one node without the taint remains that is ready and not cordoned.
 """
@@ -36,7 +33,6 @@ class TaintRoom(Mutable):
     kinds: Mapping[str, NodeKind]
 
     def may_have(self, node: str) -> bool:
-        """Return whether this node may get the taint."""
         kind = self.kinds.get(node)
         if kind is None:
             return False
@@ -89,6 +85,7 @@ def room(
     for name, each in nodes.items():
         pool = kinds[name][0]
         counts[pool] = counts.get(pool, 0) + 1
+        # Taints of ``numalet fleet`` are included: they keep the same pods away.
         if name in planned or is_kept_away(each):
             used[pool] = used.get(pool, 0) + 1
         elif is_open_to_pods(each):
@@ -99,6 +96,7 @@ def room(
 
 def most(nodes: int, rules: BreakerRules) -> int:
     """Return how many nodes of a pool of this size may have the taint at the same time."""
+    # Without the tolerance, 0.1 of 30 nodes would be 2.999 and round down to 2.
     return max(0, min(nodes - 1, math.floor(nodes * rules.taint_share + _ROUNDING)))
 
 

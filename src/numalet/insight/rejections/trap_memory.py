@@ -24,7 +24,7 @@ class TrapMemory(Value, kw_only=True):
 
     ``times`` is how often the node got the taint for this shape. Since the last plan of it,
     ``was_seen``: the node had it; ``was_refused``: the engine refused the shape there.
-    ``lifted_at_seconds`` is None while the taint is planned to stay.
+    ``lifted_at_seconds`` is not set while the taint is planned to stay.
     """
 
     times: int
@@ -40,17 +40,16 @@ class TrapMemory(Value, kw_only=True):
 
     def may_be_lifted(self, now_seconds: float) -> bool:
         """Return whether room that the engine sees now ends the taint."""
+        # The engine's admission means something only if it refused the shape before.
         if self.was_refused and self.times <= _FREE_LIFTS:
             return True
         pause = min(_doubled(FIRST_PAUSE_SECONDS, self.times), LONGEST_PAUSE_SECONDS)
         return now_seconds >= self.tainted_at_seconds + pause
 
     def is_awaited(self, now_seconds: float, rules: BreakerRules) -> bool:
-        """Return whether the taint was planned recently and may still appear.
-
-        If it was seen and is missing, others removed it.
-        """
+        """Return whether the taint was planned recently and may still appear."""
         age = now_seconds - self.tainted_at_seconds
+        # If it was seen and is missing, others removed it.
         is_to_come = self.lifted_at_seconds is None and not self.was_seen
         return is_to_come and 0 <= age < rules.retry_seconds
 
@@ -75,6 +74,7 @@ def kept(
             traps[key] = each
     for node, mark in marked.items():
         known = before.get((node, mark.shape))
+        # The breaker was restarted: the mark alone says that the node had the taint.
         if known is None:
             since = min(now_seconds, mark.until_seconds - rules.taint_seconds)
             known = TrapMemory(times=1, tainted_at_seconds=since, until_seconds=mark.until_seconds)

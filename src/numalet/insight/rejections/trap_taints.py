@@ -1,23 +1,11 @@
 """Plan which nodes get the taint, keep it for longer, or lose it.
 
-A node is a trap for a shape if it rejected pods of it several times. During a storm the first
-rejection suffices if the engine refuses the shape there too, or if the node was a trap for it
-before; else each end of a taint would cost as many rejections as the first.
-
-A taint is useless if the storm continues on other nodes. If no node would admit the shape, and the
-cap does not cover all nodes whose sums suffice for it, no node gets the taint.
+A node is a trap for a shape if it rejected pods of it several times. A taint ends with its time,
+and earlier if the node would admit the shape now, or if no pod of the shape waits any more. As long
+as pods wait and the engine refuses, the taint is renewed before it ends.
 
 With ``BreakerRules.waiting_seconds`` the traps of a shape that waits for so long get the taint too,
 all of them or none: an autoscaler adds a node once the sums of no other one suffice.
-
-A planned taint is included in the cap until it is seen. If the node is still a trap after a few
-seconds the taint is planned again, since a storm is quick: the request may have failed, or others
-may have overwritten it. If it was seen and is missing, others removed it, and it is dropped.
-
-A taint ends with its time, and earlier if the node would admit the shape now, or if no pod of the
-shape waits any more. If the engine never refused the shape there, its admission proves nothing: the
-node has rejected pods that the engine admits. Then a pause has to pass, longer each time. As long
-as pods wait and the engine refuses, the taint is renewed before it ends.
 """
 
 from __future__ import annotations
@@ -68,7 +56,6 @@ class TaintPlan(Value, kw_only=True):
 
 
 def plan(before: Mapping[TrapKey, TrapMemory], given: TaintInputs) -> TaintPlan:
-    """Plan the changes of taints."""
     made = _Planner(before, given)
     actions: list[LiftTaint | TaintNode] = [*made.lifted()]
     actions += [*made.renewed(), *made.tainted(), *made.tainted_for_waiting()]
@@ -97,12 +84,14 @@ class _Planner:
         """Nodes with a taint that may still appear, and when it is planned again."""
         for (name, _), memory in self.traps.items():
             if name not in self._marked and memory.is_awaited(self._now, self._rules):
+                # A storm is quick, so a taint that does not appear is planned again after seconds:
+                # the request may have failed, or others overwrote it.
                 again = memory.tainted_at_seconds + self._rules.taint_retry_seconds
                 self._awaited[name] = max(again, self._awaited.get(name, again))
 
     def lifted(self) -> Iterator[LiftTaint]:
         """Yield taints that end now. A taint being removed may still be visible."""
-        # A trial: until a node is seen without the taint, no other one gets it instead.
+        # A separate room: until a node is seen without the taint, no other one gets it instead.
         room = self._room()
         for name, mark in self._marked.items():
             key = (name, mark.shape)
@@ -123,6 +112,8 @@ class _Planner:
             return LiftCause.EXPIRED
         if mark.until_seconds > now + rules.longest_taint_seconds + _CLOCKS_DIFFER_SECONDS:
             return LiftCause.FAR
+        # If the engine never refused the shape here, its admission proves nothing: the node has
+        # rejected pods that the engine admits. Then a pause has to pass first.
         if memory.may_be_lifted(now) and self.given.questions.is_admitted_on(name, mark.shape):
             return LiftCause.ROOM
         if room.is_too_much_on(name, taint_cap.is_open_to_pods(self.given.nodes[name])):
@@ -166,6 +157,7 @@ class _Planner:
         for key, storm in self.given.storms.items():
             if not self.given.questions.heeds_taint(key[1]):
                 continue
+            # Rejections from before the last taint of a node are settled.
             counts = storm.by_node(lifted_at)
             candidates = [
                 name
@@ -190,17 +182,21 @@ class _Planner:
             return False
         if self._is_new(name):
             return False
+        # A node that was a trap before needs no new proof; each end of a taint would otherwise cost
+        # as many rejections as the first.
         if (name, shape) in self.traps:
             return True
         if not storm.is_over_budget:
             return False
         is_refused = self.given.questions.is_admitted_on(name, shape) is False
+        # One rejection suffices if the engine refuses the shape there too.
         return count >= (1 if is_refused else self._rules.node_budget)
 
     def _left_out(self, candidates: list[str], storm: Storm, room: TaintRoom) -> frozenset[str]:
         """Return all traps of the shape if the taint would be useless; else an empty set."""
         traps, has_hope = self.given.questions.open_traps(storm.key[1])
         every = (traps | frozenset(candidates)) - self._awaited.keys()
+        # With only some of the traps tainted, the storm moves to the others.
         return frozenset() if has_hope or room.may_all_have(every) else every
 
     def tainted_for_waiting(self) -> Iterator[TaintNode]:

@@ -1,12 +1,8 @@
 """Back-offs: a node gets no pod of a shape for a while after its kubelet rejected one.
 
-Such a rejection shows that our knowledge of the node is wrong. Until something changes that the
-shape depends on, the kubelet would reject the next pod too, whose controller would create another
-one at once. The back-off takes 10 s after the first rejection and doubles with each further one, up
-to 10 minutes. A change that the shape depends on ends it. The rejected pod makes the node another
-object without such a change, therefore states are compared, not objects (``keys.seen``).
-
-The functions take the time as an argument, from any steady clock.
+Such a rejection shows that numalet's knowledge of the node is wrong. The back-off takes 10 s after
+the first rejection and doubles with each further one, up to 10 minutes. A change that the shape
+depends on ends it. Times are of any steady clock.
 """
 
 from __future__ import annotations
@@ -38,6 +34,8 @@ class BackOff(Value):
     until_seconds: float
 
     def holds(self, seen: StateKey, now_seconds: float) -> bool:
+        # States, not objects (``keys.seen``): the rejected pod itself makes the node another
+        # object.
         return now_seconds < self.until_seconds and seen == self.seen
 
 

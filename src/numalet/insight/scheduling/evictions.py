@@ -1,17 +1,9 @@
 """Decide whether evictions could help a pod on a node that refuses it.
 
-kube-scheduler evicts only pods of a lower priority (``PodPriority`` in ``SelectVictimsOnNode`` of
-the plugin DefaultPreemption, v1.32), and removes all of them first: if the pod does not fit then,
-it tries no smaller set. This module does the same. A kubelet may admit a pod with less room and
-refuse it with more, so that in rare states fewer evictions would help; kube-scheduler does not find
-these either.
-
-Pods of DaemonSets of a lower priority are evicted: their replacement waits until the pod is bound.
-A *static* pod stays: the kubelet starts it again from its file. So do pods that are known only by
-their records.
-
-If the remaining pods have no allocations, like those of most DaemonSets, the node is described by
-its class and their requests, and one decision serves all such nodes.
+As kube-scheduler does (``PodPriority`` in ``SelectVictimsOnNode`` of the plugin DefaultPreemption,
+v1.32), all pods of a lower priority are removed: if the pod does not fit then, no smaller set is
+tried. A kubelet may admit a pod with less room and refuse it with more; kube-scheduler does not
+find these cases either.
 """
 
 from __future__ import annotations
@@ -34,6 +26,8 @@ from numalet.insight.scheduling.shape_verdicts import ShapeVerdicts
 
 def may_go(there: Pod, new: Pod) -> bool:
     """Return whether kube-scheduler may evict a pod for a new one, and it does not return."""
+    # The kubelet starts a static pod again from its file. Pods of a DaemonSet wait until the new
+    # pod is bound.
     return not there.is_static and victims.priority(there) < victims.priority(new)
 
 
@@ -49,6 +43,8 @@ def could_help(of: ShapeVerdicts, facts: StateFacts) -> bool:
     if not going:
         return False
     staying = [there for there in pods.values() if not may_go(there, new)]
+    # If the remaining pods have no allocations, like those of most DaemonSets, the class of the
+    # node and their requests describe it, and one decision serves all such nodes.
     key = _key_of_what_is_left(facts, of.table.asking(facts.node_class), staying)
     known = of.emptied.get(key)
     if known is None:
@@ -97,11 +93,7 @@ def _key_of_what_is_left(facts: StateFacts, asking: Asking, staying: Sequence[Po
 
 
 def _is_accounted_for(facts: StateFacts) -> bool:
-    """Return whether all that is not free is released with the pods that hold it.
-
-    Inside a group of NUMA nodes the figures of single nodes may be wrong, so that a release there
-    may not restore the first figures.
-    """
+    """Return whether all that is not free is released with the pods that hold it."""
     memory, device = facts.snapshot.memory, facts.snapshot.device
     free = {
         (node_id, name): table.free
@@ -111,6 +103,8 @@ def _is_accounted_for(facts: StateFacts) -> bool:
     for containers in memory.blocks.values():
         for blocks in containers.values():
             for block in blocks:
+                # Inside a group the figures of single nodes may be wrong, so a release may not
+                # restore the first ones.
                 if len(block.nodes) != 1:
                     return False
                 place = (block.nodes[0], block.resource)

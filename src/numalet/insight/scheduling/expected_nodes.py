@@ -1,11 +1,7 @@
 """The nodes of a cluster with the pods that they are expected to get, updated by single changes.
 
-    base        a node as published or rebuilt, or an undecided node
-    promised    pods that a scheduler may send there, and whose objects do not show it yet
-    expected    the base with pods on their way and promised pods; decisions are made on it
-
-Decisions concern thousands of nodes many times in a second, so that nothing here visits all nodes.
-Each change names its node, and ``changes`` lists these names for those who cache by node.
+A *promised* pod is one that a scheduler may send to a node, and whose object does not show it yet.
+Decisions concern thousands of nodes many times in a second, so nothing here visits all nodes.
 """
 
 from __future__ import annotations
@@ -38,10 +34,11 @@ class ExpectedNodes:
         self.nodes: dict[str, ClusterNode] = {}
         self.undecided: dict[str, UndecidedNode] = {}
         self.changes: list[str] = []
-        """Names of nodes in the order of their changes, with repetitions."""
+        """Names of nodes in the order of their changes, with repetitions, for caches by node."""
         self.forgotten = 0
-        """The number of changes dropped from the list; a reader that knows fewer reads all nodes
-        again.
+        """The number of changes dropped from the list.
+
+        A reader that knows fewer reads all nodes again.
         """
         self._bases: dict[str, ClusterNode] = {}
         self._by_uid: dict[str, Promise] = {}
@@ -57,7 +54,7 @@ class ExpectedNodes:
         return self._bases.get(name)
 
     def put(self, name: str, base: ClusterNode | UndecidedNode | None) -> None:
-        """Set the current knowledge of a node; None: the node was deleted."""
+        """Set the current knowledge of a node; without a value, the node was deleted."""
         self._bases.pop(name, None)
         self.undecided.pop(name, None)
         if isinstance(base, ClusterNode):

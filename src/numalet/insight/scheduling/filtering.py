@@ -1,8 +1,4 @@
-"""The filter of a scheduler's extender: which nodes admit a pod, and why the others do not.
-
-Reasons are short, name numalet, and are equal for equal causes: the scheduler counts them and shows
-them to the user as "0/40 nodes are available: 38 numalet: ...".
-"""
+"""The filter of a scheduler's extender: which nodes admit a pod, and why the others do not."""
 
 from __future__ import annotations
 
@@ -94,6 +90,8 @@ class NodeFilter:
                     failed[name] = NOT_EXAMINED
                 else:
                     failed[name] = unresolvable[name] = NOT_KNOWN
+            # The engine admits the pod, but the node's kubelet rejected an equal one: evictions do
+            # not change that.
             elif verdict.rejection is None and name in left_alone:
                 failed[name] = unresolvable[name] = LEFT_ALONE
             elif verdict.rejection is None:
@@ -135,7 +133,7 @@ class NodeFilter:
         return True
 
     def _text(self, of: ShapeVerdicts, name: str, verdict: NodeVerdict) -> str:
-        """Return the reason of a refusal, worked out once for nodes that are alike to the shape."""
+        """Return the reason of a refusal, computed once for nodes that are alike to the shape."""
         known = of.texts.get(verdict.key)
         if known is None:
             if len(of.texts) >= _MOST_TEXTS:
@@ -149,16 +147,13 @@ class NodeFilter:
     def _incurable(
         self, of: ShapeVerdicts, refused: Iterable[str], may_go_on: Callable[[], bool]
     ) -> Iterator[str]:
-        """Yield those of these refusing nodes on which no eviction could help.
-
-        Nodes not examined in time are left out: the scheduler calls preempt before it evicts
-        there.
-        """
+        """Yield those of these refusing nodes on which no eviction could help."""
         asked = 0
         for name in refused:
             is_curable = of.curable.get(name)
             if is_curable is None:
                 if asked % _NODES_IN_A_TURN == 0 and not may_go_on():
+                    # The rest stays resolvable: the scheduler calls preempt before it evicts there.
                     return
                 asked += 1
                 facts = of.reader.facts(name, self.nodes.nodes[name].node)

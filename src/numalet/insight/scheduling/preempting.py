@@ -1,16 +1,9 @@
 """Preemption: the engine checks the victims that kube-scheduler has chosen by sums.
 
-A scheduler that finds no node for a pod chooses pods of a lower priority to evict, by the sum that
-they would free. If they free two GPUs on each of two NUMA nodes, a pod that wants four together
-still does not fit, and they would have been killed for nothing. Therefore a node stays a candidate
-only if its kubelet would admit the pod without the victims.
-
-If they do not suffice but a few more would, these are added: the scheduler accepts other victims
-than its own (``ProcessPreemption`` of the extender, v1.20 to v1.36), as long as they run on the
-node. Only pods are added that the scheduler could have chosen: of a lower priority, guarded by no
-disruption budget, made by no DaemonSet, and not ending already. Its own victims stay in the set, so
-that its checks still hold: sums, ports, and anti-affinity. (A pod with affinity to an added victim
-would stay pending.)
+Victims that free two GPUs on each of two NUMA nodes do not help a pod that needs four on one. A
+node stays a candidate only if its kubelet would admit the pod without the victims. If they do not
+suffice but a few more would, these are added: the scheduler accepts other victims than its own
+(``ProcessPreemption`` of the extender, v1.20 to v1.36), as long as they run on the node.
 """
 
 from __future__ import annotations
@@ -41,7 +34,7 @@ MOST_ADDED: Final = 4
 class VictimSet(Value):
     """Pods of one node to evict, those of the highest priority first.
 
-    ``violations`` is how many of them a disruption budget protects.
+    ``violations`` counts those that a disruption budget protects.
     """
 
     uids: tuple[str, ...]
@@ -131,10 +124,13 @@ class _LargerSets:
             for each in known
             if self._may_be_added(each, name)
         ]
+        # If not even all of them help, no search is needed.
         most = evictions.without(left, [each.uid for each in added])
         if not added or self._shared.is_spent or not evictions.admits(self._of, most):
             return None
         chosen = self._fewest(left, sorted(added, key=lambda each: victims.cost([each])))
+        # The scheduler's own victims stay in the set, so that its checks of sums, ports and
+        # anti-affinity still hold.
         every = sorted([*given.uids, *[each.uid for each in chosen]], key=self._rank)
         return VictimSet(tuple(every), given.violations) if chosen else None
 
@@ -147,6 +143,8 @@ class _LargerSets:
         return search.any_set() or ()
 
     def _may_be_added(self, each: ClusterPod, name: str) -> bool:
+        # Only pods that the scheduler could have chosen, and without a budget, because the extender
+        # cannot count its violations.
         return (
             each.pod.node_name == name
             and evictions.may_go(each.pod, self._pod)

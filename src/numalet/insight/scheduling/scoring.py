@@ -1,8 +1,7 @@
 """Which of the nodes that the filter let pass is best for a pod, in points of an extender.
 
-Exactly one node has the most points, so that the scheduler chooses it wherever our weight decides,
-and the pod can be promised to it. Nodes without a decision get no points: there was not enough data
-or time. If no kubelet can refuse the pod, no node gets points, and the scheduler decides alone.
+Exactly one node has the most points, so that the pod can be promised to it. If no kubelet can
+refuse the pod, no node gets points, and the scheduler decides alone.
 """
 
 from __future__ import annotations
@@ -62,10 +61,8 @@ class NodeScorer:
         return Scored(points, preference.best(ranks), unexamined)
 
     def prepare(self, pod: ClusterPod, may_go_on: Callable[[], bool]) -> bool:
-        """Rank in advance the nodes that are known to admit the pod; return whether all are ranked.
-
-        Does nothing until the first ``scored``: many schedulers never ask for points.
-        """
+        """Rank the nodes that are known to admit the pod in advance; return whether all are."""
+        # Many schedulers never ask for points, so this waits for the first call of ``scored``.
         if not self._was_asked:
             return True
         of = self._memory.of(pod.pod)

@@ -1,7 +1,6 @@
-"""The verdicts of expected nodes on shapes of pods, each worked out on its first use.
+"""The verdicts of expected nodes on shapes of pods, each computed on its first use.
 
-The table of a shape follows ``ExpectedNodes.changes`` and drops its entries for changed nodes, so
-that an answer costs one lookup for each unchanged node.
+An answer costs one lookup for each unchanged node.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from numalet.insight.fleet.preference import Rank
 from numalet.insight.scheduling.expected_nodes import ExpectedNodes
 
 MOST_SHAPES: Final = 256
-"""Number of shapes that are remembered, the most recently used ones."""
+"""The most recently used shapes."""
 _NODES_IN_A_TURN: Final = 32
 
 
@@ -35,7 +34,7 @@ class ShapeVerdicts:
     texts: dict[StateKey, str] = field(default_factory=dict)
     """Refusal texts, see ``reasons``."""
     ranks: dict[str, Rank | None] = field(default_factory=dict)
-    """By node name; None for a node that does not admit the pod. Filled by ``scoring``."""
+    """By node name; a node that does not admit the pod has no rank. Filled by ``scoring``."""
     curable: dict[str, bool] = field(default_factory=dict)
     """Refusing nodes by name: whether evictions could help, see ``evictions``."""
     emptied: dict[StateKey, bool] = field(default_factory=dict)
@@ -110,11 +109,13 @@ class ShapeMemory:
         for at, (name, node) in enumerate(unread):
             if at % _NODES_IN_A_TURN == 0 and not may_go_on():
                 return False
+            # The state is computed on its first use, so it is used here.
             _ = self._reader.facts(name, node).state
         return True
 
     def _follow(self, known: ShapeVerdicts) -> None:
         changes, forgotten = self._nodes.changes, self._nodes.forgotten
+        # Changes were dropped from the list that this table has not seen.
         if known.known_changes < forgotten:
             known.by_name.clear()
             known.ranks.clear()

@@ -1,15 +1,11 @@
 """Compare a recorded outcome of a scenario with a computed one.
 
-Both are plain nested data in the format of a scenario's ``expect``. All that is present in the
-expectation is compared exactly, types included; objects have no order, lists have. Results of
-chance and of Go's printing are skipped: the fields that a step names in ``nondeterministic``
-(devices only), and the text of a start error of the stage ``node-allocatable``. The kubelet walks a
-map of feature gates, so the complaints about missing required gates match in any order. If several
-gates cannot be set, the kubelet names one of them by chance: the computed outcome lists the
-possible texts in ``start_error_by_chance``.
+All that is present in the expectation is compared exactly, types included. Skipped are results of
+chance (fields in ``nondeterministic``, devices only) and of Go's printing (the text of a start
+error of the stage ``node-allocatable``).
 
 An expectation with both initial states is a *full record*: there, a missing field is a statement
-(no ``merged``: the policy is none; no ``memory``: the pod was rejected), so a computed field that
+(no ``merged``: the policy is "none"; no ``memory``: the pod was rejected), so a computed field that
 was not recorded is a difference too. An expectation written by hand may contain only its subject.
 Inside a field, absence is always a statement: a container that is missing in ``memory`` has no
 memory blocks.
@@ -160,11 +156,12 @@ def _declaration(path: str, declared: Any) -> Iterator[OutcomeDifference]:
 
 
 def _is_skipped_text(name: str, expected: Any, actual: Mapping[str, Any]) -> bool:
-    """Return whether this is the text of a start error that prints Go's raw structures."""
+    """Return whether this is the text of a start error that is not reproducible."""
     if name != "start_error" or not isinstance(expected, str):
         return False
     return (
         actual.get("start_error_stage") == _SKIPPED_TEXT_STAGE
+        # If several gates cannot be set, the kubelet names one of them by chance.
         or expected in actual.get("start_error_by_chance", ())
         or _in_another_order(expected, actual.get(name))
     )
@@ -174,6 +171,7 @@ def _in_another_order(expected: str, actual: object) -> bool:
     """Return whether both texts complain about the same missing gates in any order."""
     if not isinstance(actual, str) or _GATE_NEEDS.search(expected) is None:
         return False
+    # The kubelet walks a Go map of feature gates, whose order is random.
     return _gate_needs(expected) == _gate_needs(actual)
 
 
@@ -213,6 +211,7 @@ def _values(path: str, expected: Any, actual: Any) -> Iterator[OutcomeDifference
                 yield OutcomeDifference(_member(path, name), ABSENT, value)
     elif isinstance(expected, list) and isinstance(actual, list):
         yield from _lists(path, expected, actual, _values)
+    # 1 and True are equal in Python, and different in JSON.
     elif type(expected) is not type(actual) or expected != actual:
         yield OutcomeDifference(path, expected, actual)
 

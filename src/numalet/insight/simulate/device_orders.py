@@ -1,9 +1,7 @@
 """Other device allocations that the kubelet may have made if a plugin has no preference.
 
-The kubelet takes devices in the order of its map, so a record shows one outcome of several. If a
-record says that the devices of a container varied, they are not compared; but the devices offered
-to later pods depend on them. Therefore a record passes if it is reproduced with *some* device
-order. Like the kubelet, an order puts devices without a NUMA node last; the rest is pseudo-random.
+The kubelet takes devices in the order of its map, so a record shows one outcome of several, and the
+devices of later pods depend on it. A record passes if it is reproduced with *some* order.
 """
 
 from __future__ import annotations
@@ -41,6 +39,7 @@ class DeviceOrder(Value):
 
         def place(device_id: str) -> tuple[bool, bytes]:
             about = repr((self.number, *question.container, question.resource, device_id))
+            # Like the kubelet, an order puts devices without a NUMA node last.
             return device_id in without_node, hashlib.sha256(about.encode()).digest()
 
         count = question.size - len(question.must_include)

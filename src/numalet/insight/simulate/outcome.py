@@ -1,8 +1,7 @@
-"""The outcome of a scenario in the recorded format.
+"""The outcome of a scenario in the recorded format: plain nested data.
 
-The format is plain nested data, described in the reference of the scenario file. Fields without a
-meaning for a step are left out: there are no hints under the topology policy none, and no
-placements for a rejected pod.
+Fields without a meaning for a step are left out: hints under the topology policy "none",
+allocations of a rejected pod.
 """
 
 from __future__ import annotations
@@ -110,6 +109,7 @@ def states(files: StateFiles, prefix: str = "") -> dict[str, Any]:
     if files.get(MEMORY_STATE_FILE):
         memory = json.loads(files[MEMORY_STATE_FILE])
         document[f"{prefix}memory_state"] = memory
+        # The kubelet writes the blocks of a container in the order of a Go map.
         if not prefix and _has_several_blocks(memory):
             document["memory_state_blocks"] = "sorted"
     return document

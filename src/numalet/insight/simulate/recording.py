@@ -1,7 +1,6 @@
 """Write a scenario in the form that ``numalet simulate --record`` appends to a file.
 
 The written form contains all that influenced a decision, so that a replay has the same outcome.
-Quantities are in the form of the API server; the machine is the one that the kubelet saw.
 """
 
 from __future__ import annotations
@@ -215,7 +214,7 @@ def _status(pod: Pod) -> dict[str, Any]:
     status: dict[str, Any] = {"phase": pod.phase} if pod.phase else {}
     if pod.pod_level is None or pod.pod_level.qos_class is pod.qos_class:
         status["qosClass"] = pod.qos_class.value
-    # If both classes are known, the release decides which one is used.
+    # With two different classes, the release decides which one is used.
     if pod.allocated is not None:
         status["containerStatuses"] = _entries(pod.allocated.containers)
         status["initContainerStatuses"] = _entries(pod.allocated.init_containers)
@@ -227,7 +226,7 @@ def _entries(allocated: Mapping[str, Resources]) -> list[dict[str, Any]]:
 
 
 def _constrain(spec: dict[str, Any], constraints: NodeConstraints) -> None:
-    """Write the pod's demands on its node into its spec."""
+    """Write the pod's constraints on its node into its spec."""
     if constraints.selector:
         spec["nodeSelector"] = dict(constraints.selector)
     if constraints.os_name:
