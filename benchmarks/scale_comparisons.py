@@ -99,9 +99,9 @@ def long_lists() -> str:
             [[*each, Hint(1 << 9, True)] for each in lists(lambda at: 17, 0.5)],
             "50",
         ),
-        "half of all sets, none preferred": (lists(lambda at: 17, 0.5), "1,000"),
-        "one set in a hundred, none preferred": (lists(lambda at: 17, 0.01), "1,000"),
-        "one set in a thousand, none preferred": (lists(lambda at: 17, 0.001), "1,000"),
+        "half of all sets, no preferred set": (lists(lambda at: 17, 0.5), "1,000"),
+        "one set in a hundred, no preferred set": (lists(lambda at: 17, 0.01), "1,000"),
+        "one set in a thousand, no preferred set": (lists(lambda at: 17, 0.001), "1,000"),
     }
     rows = []
     for name, (hints, goal) in given.items():
