@@ -1,12 +1,4 @@
-"""What notebooks show: machines, nodes, decisions and changes as pictures, and their rows.
-
-The core does not know of pictures. So ``import numalet`` calls ``attach`` after it has imported
-something, and the classes that are there get ``_repr_html_`` and ``to_rows``. What makes the
-pictures is imported when the first one is shown.
-
-A picture has no script, its style sheet is that of its own classes, and its ids begin with a digest
-of what it shows: several in one notebook do not disturb each other.
-"""
+"""Notebook output: pictures of machines, nodes, decisions and changes, and their rows."""
 
 from __future__ import annotations
 
@@ -17,6 +9,8 @@ from typing import Any, Final
 Rows = list[dict[str, Any]]
 
 
+# The core does not know of pictures, so ``import numalet`` calls this after it has imported
+# something. The modules that draw are imported with the first picture.
 def attach() -> None:
     """Give pictures and rows to every class that is imported by now."""
     for (module, name), (as_html, as_rows) in _CLASSES.items():
@@ -107,4 +101,4 @@ _CLASSES: Final[dict[tuple[str, str], _Pair]] = {
     ("numalet.core.snapshot.changes", "Changes"): (_changes_html, _changes_rows),
     ("numalet.insight.python_api.tables", "MatrixRows"): (_matrix_html, _matrix_rows),
 }
-"""By module and name: what shows a value, and what makes rows of it for a data frame."""
+"""By module and name: the functions for the picture and for the rows of a data frame."""

@@ -12,11 +12,9 @@ _STYLES: Final = ("tokens.css", "numalet.css", "parts.css")
 
 
 def file(title: str, body: Any) -> str:
-    """Return the file with this title; ``body`` is markup of a template or a drawing.
-
-    Its Content-Security-Policy permits only the script inside.
-    """
+    """Return the file with this title; ``body`` is markup of a template or a drawing."""
     script = templating.static("lighting.js")
+    # The Content-Security-Policy permits only this script, by its digest.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return templating.page(
         "file.html",

@@ -26,7 +26,6 @@ def body(chart: NodeMap, rows: MachineMap, origin: PageOrigin) -> Any:
 
 
 def totals(rows: MachineMap) -> str:
-    """Return the size of the machine in one line."""
     whose = "as the kubelet sees it" if rows.view is View.KUBELET else "as it is"
     parts = [
         numbers.counted(rows.socket_count, "socket"),

@@ -23,12 +23,13 @@ _STYLE: Final = (
 
 
 def framed(markup: str) -> str:
-    """Return markup in a frame of its own."""
     return f'<style>{_STYLE}</style><div class="{_FRAME}">{markup}</div>'
 
 
 def drawn(chart: NodeMap) -> str:
-    """Return the drawing of a node; its ids differ from those of every other drawing."""
+    """Return the drawing of a node."""
+    # Ids of several drawings in one notebook must differ, so they begin with a digest of the
+    # content.
     digest = hashlib.sha256(node_drawing.draw(chart).encode()).hexdigest()
     return node_drawing.draw(chart, prefix=f"drawn-{digest[:12]}-")
 

@@ -54,7 +54,6 @@ def nodes_text(nodes: Sequence[int]) -> str:
 
 
 def cpus_text(cpus: CpuSet) -> str:
-    """Return exclusive CPUs and their number."""
     return f"{cpu_set.text(cpus)} ({len(cpus)})" if cpus else "shared"
 
 
@@ -62,6 +61,7 @@ def memory_text(size_bytes: Mapping[str, int]) -> str:
     """Return sizes by memory type, plain memory first."""
     return ", ".join(
         numbers.size(size) if name == resources.MEMORY else f"{name} {numbers.size(size)}"
+        # "memory" sorts after "hugepages-", hence the reverse order.
         for name, size in sorted(size_bytes.items(), reverse=True)
     )
 

@@ -38,14 +38,13 @@ def body(
 
 
 def lead(decisions: Sequence[Decision]) -> str:
-    """Return the result in one line."""
     rejected = sum(not each.admitted for each in decisions)
     admitted = numbers.counted(len(decisions) - rejected, "pod")
     return f"{admitted} admitted, {rejected} rejected"
 
 
 def decision_line(decision: Decision, machine: MachineInfo | None = None) -> PodLine:
-    """Return the decision on one pod; for a rejected one, with the kubelet's words and ours.
+    """Return the decision on one pod; if rejected, with the kubelet's words and numalet's.
 
     Without the machine the NUMA nodes of exclusive CPUs are unknown, but those of its memory are
     known.

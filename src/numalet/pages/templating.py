@@ -30,7 +30,7 @@ def part(name: str, **values: Any) -> Any:
 def trusted(markup: str) -> Any:
     """Mark trusted markup, which a template does not escape: a drawing, a template, a static file.
 
-    Never use this for other content, because names, logs and manifests are written by others.
+    Never use this for other content: names, logs and manifests may contain markup.
     """
     from markupsafe import Markup
 
@@ -46,16 +46,14 @@ def static(name: str) -> str:
 
 
 def _query(values: Mapping[str, str | None]) -> str:
-    """Return the query of a URL; None values are left out."""
+    """Return the query of a URL, without the values that are not set."""
     return urlencode({name: value for name, value in values.items() if value is not None})
 
 
 def _shown(value: Any) -> Any:
-    """Remove control characters from a value: names, logs and manifests may contain them.
-
-    A browser ends the lines of a form with a carriage return each.
-    """
+    """Remove control characters, which names, logs and manifests may contain."""
     is_text = isinstance(value, str) and not hasattr(value, "__html__")
+    # Browsers end the lines of a form with a carriage return and a newline.
     return printable(value.replace("\r\n", "\n"), "\n\t") if is_text else value
 
 

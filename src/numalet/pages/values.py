@@ -1,4 +1,4 @@
-"""Values for templates of parts that ``insight`` has no type for."""
+"""Values for parts of templates, where ``insight`` has no type."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PageOrigin(Value, kw_only=True):
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Return names with their texts, as far as known."""
+        """Names with their texts, as far as known."""
         known = (
             ("machine", self.machine),
             ("kubelet", self.release),

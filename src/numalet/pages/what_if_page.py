@@ -21,7 +21,6 @@ _ALWAYS: Final = 2
 
 
 def body(rows: Sequence[VariantRow], origin: PageOrigin) -> Any:
-    """Return the body of the page, as markup."""
     return templating.part(
         "bodies/what_if.html",
         origin=origin,

@@ -96,7 +96,7 @@ def room(
 
 def most(nodes: int, rules: BreakerRules) -> int:
     """Return how many nodes of a pool of this size may have the taint at the same time."""
-    # Without the tolerance, 0.1 of 30 nodes would be 2.999 and round down to 2.
+    # Without the tolerance, 0.29 of 100 nodes would be 28.999... and round down to 28.
     return max(0, min(nodes - 1, math.floor(nodes * rules.taint_share + _ROUNDING)))
 
 

@@ -143,8 +143,8 @@ class _LargerSets:
         return search.any_set() or ()
 
     def _may_be_added(self, each: ClusterPod, name: str) -> bool:
-        # Only pods that the scheduler could have chosen, and without a budget, because the extender
-        # cannot count its violations.
+        # Only pods that the scheduler could have chosen; without a budget, so that the number of
+        # violations stays the same.
         return (
             each.pod.node_name == name
             and evictions.may_go(each.pod, self._pod)

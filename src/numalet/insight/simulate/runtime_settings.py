@@ -1,8 +1,7 @@
 """The resource settings that the container runtime would get for a container, by API field.
 
-The runtime gets them once, when the container is created. An empty field is not set, and the
-container may use everything. Windows numbers CPUs by *groups* of 64, so a set of CPUs is passed as
-one mask per group. Kubelet: ``PreCreateContainer``, ``groupMasks``, v1.32.
+An empty field is not set, and the container may use everything. Kubelet: ``PreCreateContainer``,
+``groupMasks``, v1.32.
 """
 
 from __future__ import annotations
@@ -61,6 +60,7 @@ def _linux(decision: Decision, container: str) -> LinuxSettings:
 def group_masks(cpus: Iterable[int]) -> tuple[GroupMask, ...]:
     masks: dict[int, int] = {}
     for cpu in cpus:
+        # Windows numbers CPUs by groups of 64, with one mask per group.
         group, position = divmod(cpu, CPUS_PER_GROUP)
         masks[group] = masks.get(group, 0) | 1 << position
     return tuple(GroupMask(group, masks[group]) for group in sorted(masks))

@@ -1,7 +1,7 @@
 """A scenario: a machine, a configuration, steps in their order, and the expected outcome.
 
-A scenario is a plain value. Its written form is a line of JSON (see the reference of the scenario
-file), which ``insight.usecases.scenario_file`` reads. Names and tags are only for readers.
+Its written form is a line of JSON (see the reference of the scenario file), which
+``insight.usecases.scenario_file`` reads. Names and tags are only for readers.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class RemoveStep(Value):
 class RestartStep(Value):
     """The kubelet restarts and sees the pods again in this order; others are deleted.
 
-    Fields that are not None replace the kubelet's former values.
+    Fields that are set replace the kubelet's former values.
     """
 
     order: tuple[str, ...]
@@ -59,8 +59,9 @@ Step: TypeAlias = AdmitStep | RemoveStep | RestartStep
 class Scenario(Value, kw_only=True):
     """The input of a run, and ``expect``, the expected outcome if there is one.
 
-    ``numalet`` are our own settings; the defaults are the kubelet's. ``state_files`` exist before
-    the first start. With ``record_raw`` the outcome includes the exact texts of the state files.
+    ``numalet`` are numalet's own settings; the defaults are the kubelet's. ``state_files`` exist
+    before the first start. With ``record_raw`` the outcome includes the exact texts of the state
+    files.
     """
 
     name: str

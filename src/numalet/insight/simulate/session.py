@@ -1,8 +1,7 @@
 """A node that executes steps one after the other, with a record of each step.
 
-The reference of the scenario file defines the steps: the containers of an admitted pod start at
-once; a restart keeps containers running, reads the state files, and shows the pods to the new
-kubelet one after the other before all sources are ready.
+The containers of an admitted pod start at once. A restart keeps containers running, reads the state
+files, and shows the pods to the new kubelet one after the other before all sources are ready.
 """
 
 from __future__ import annotations
@@ -24,8 +23,6 @@ from numalet.insight.simulate.scenario import AdmitStep, RemoveStep, RestartStep
 
 
 class Asked(Value):
-    """A pod asked for admission."""
-
     decision: Decision
 
 
@@ -68,6 +65,7 @@ class Session(Value):
                 node, decision = self.node.admit(pod)
                 if decision.admitted:
                     node = node.pod_started(pod.uid)
+                # Rejected pods are kept too: a restart may show them again.
                 return replace(self, node=node, pods={**self.pods, pod.uid: pod}), Asked(decision)
             case RemoveStep(pod_uid):
                 return replace(self, node=self.node.remove(pod_uid)), Removed(pod_uid)
@@ -89,7 +87,6 @@ class Session(Value):
 
 
 def _replaced(files: StateFiles, given: StateFiles | None) -> StateFiles:
-    """Return the files that a restarted kubelet finds."""
     return not_deleted({**files, **(given or {})})
 
 

@@ -1,7 +1,7 @@
 """Rules for the entries of ``memory_manager_state``, alone and with the node map.
 
-A violation is a finding, as in ``memory_rules``. The kubelet itself can make groups overlap; that
-finding is a warning that says whether the kubelet starts again with the file.
+The kubelet itself can make groups overlap; that finding is a warning that says whether the kubelet
+starts again with the file.
 """
 
 from __future__ import annotations
@@ -180,7 +180,6 @@ def _container(ledger: MemoryLedger, key: ContainerKey) -> Iterator[Finding]:
 
 
 def _whole_pods(ledger: MemoryLedger) -> Iterator[Finding]:
-    """Pod-level blocks on missing nodes."""
     for uid, blocks in ledger.pods.items() if ledger.nodes else ():
         for at, block in enumerate(blocks):
             absent = sorted(set(block.nodes) - ledger.nodes.keys())
@@ -244,7 +243,7 @@ def _block(
 
 
 def _sums(ledger: MemoryLedger) -> Iterator[Finding]:
-    """The blocks of a type differ from the reserved sums of its tables."""
+    """Report blocks of a type that differ from the reserved sums of its tables."""
     blocks: Counter[str] = Counter()
     reserved: Counter[str] = Counter()
     for _, block in ledger.counted_blocks():
@@ -260,8 +259,9 @@ def _sums(ledger: MemoryLedger) -> Iterator[Finding]:
 
 
 def _groups(ledger: MemoryLedger) -> Iterator[Finding]:
-    """Groups that overlap, or another state with which the kubelet would not start."""
+    """Report groups that overlap, or another state with which the kubelet would not start."""
     overlapping = overlapping_groups(ledger)
+    # With overlapping groups the kubelet's result depends on chance, so a restore proves nothing.
     if overlapping:
         restart = state_restart.would_restart(ledger)
         for node_id, groups in overlapping.items():

@@ -62,7 +62,7 @@ def drift(staff: Roster, state: CpuState) -> Iterator[Finding]:
     yield from _cpus(policy, ledger)
     yield from _reserved(policy, ledger)
     for finding in cpu_rules.breaches(state, None):
-        # The line for an empty pool is reported above.
+        # An empty pool is reported above.
         if finding.severity is Severity.ERROR or isinstance(finding, StateContainerIds):
             yield finding
 
@@ -75,7 +75,6 @@ def _held(ledger: CpuLedger) -> CpuSet:
 
 
 def _cpus(policy: CpuStaticPolicy, ledger: CpuLedger) -> Iterator[Finding]:
-    """CPUs that are missing, or that the file does not know."""
     there = cpu_mask.to_set(policy.topology.cpus)
     listed = ledger.default | _held(ledger)
     gone = listed - there
@@ -96,7 +95,6 @@ def _count(ledger: CpuLedger, cpus: CpuSet) -> int:
 
 
 def _reserved(policy: CpuStaticPolicy, ledger: CpuLedger) -> Iterator[Finding]:
-    """Reserved CPUs in a wrong place."""
     reserved = cpu_mask.to_set(policy.reserved.cpus)
     overlap = reserved & _held(ledger)
     if overlap:

@@ -1,8 +1,7 @@
 """Rules for the content of ``cpu_manager_state``.
 
-A violation is a finding, as in ``memory_rules``. The rule that the sets contain all CPUs needs the
-machine. Containers of one pod may share CPUs (an init container and later ones); the kubelet does
-not check whether containers of two pods do.
+The rule that the sets contain all CPUs needs the machine. Containers of one pod may share CPUs (an
+init container and later ones); the kubelet does not check whether containers of two pods do.
 """
 
 from __future__ import annotations
@@ -108,7 +107,8 @@ class StateCpusInNoSet(WarningFinding):
 
 
 def breaches(state: CpuState, machine: MachineInfo | None) -> Iterator[Finding]:
-    """Yield all violations; ``machine`` is None if it is not known."""
+    """Yield all violations; without a machine, the CPUs are not compared with it."""
+    # The first format has container IDs instead of pods.
     by_id = state.ledger.exclusive.get("", {})
     if by_id:
         yield StateContainerIds(
@@ -137,7 +137,7 @@ def place(path: str = "") -> Location:
 
 
 def _none(ledger: CpuLedger) -> Iterator[Finding]:
-    """The policy none writes only its name."""
+    """Under this policy the kubelet writes only the policy's name."""
     if ledger.default or ledger.exclusive:
         yield StateNoneHoldsCpus(
             default=cpu_set.text(ledger.default),

@@ -1,8 +1,7 @@
 """Rules for the content of ``kubelet_internal_checkpoint``.
 
-A violation is a finding, as in ``memory_rules``. Nothing in this file keeps a kubelet from
-starting, and much of it is written only once: the NUMA node of a device, the answer of its plugin.
-Such a member can be wrong without visible effects.
+Nothing in this file keeps a kubelet from starting, and much of it is written only once: the NUMA
+node of a device, the answer of its plugin. Such a member can be wrong without visible effects.
 """
 
 from __future__ import annotations
@@ -126,7 +125,7 @@ class StateDeviceOnAbsentNode(Finding):
 
 
 def breaches(state: DeviceState, machine: MachineInfo | None) -> Iterator[Finding]:
-    """Yield all violations; ``machine`` is None if it is not known."""
+    """Yield all violations; without a machine, NUMA nodes are not compared with it."""
     entries = state.document.entries or ()
     for at, entry in enumerate(entries):
         where = place(f"Data.PodDeviceEntries[{at}]")

@@ -49,8 +49,8 @@ class HeldMemory(Value):
 class HolderRow(Value):
     """The allocation of one container; ``name`` is ``namespace/pod`` or the uid.
 
-    ``is_stale``: its pod was deleted or has ended, and the kubelet releases the allocation when the
-    next pod asks for admission.
+    ``is_stale``: its pod was deleted or has ended, and the kubelet releases the allocation at the
+    next admission.
     """
 
     key: ContainerKey
@@ -62,7 +62,7 @@ class HolderRow(Value):
 
 
 class StateMap(Value):
-    """The whole content. Parts that no file has are empty or None."""
+    """The whole content. Parts that no file has are empty or not set."""
 
     policies: Mapping[Literal["cpu", "memory"], str]
     groups: tuple[GroupRow, ...]
@@ -109,7 +109,7 @@ def _groups(states: States) -> tuple[GroupRow, ...]:
     for key in sorted(ledger.holders()):
         for block in ledger.blocks_of(key.pod_uid, key.container) or ():
             holders.setdefault(tuple(sorted(set(block.nodes))), {})[key] = None
-    # If groups overlap, the nodes with this group may be fewer than its members.
+    # If groups overlap, fewer nodes may have this group than it has members.
     rows = [
         GroupRow(
             numa_mask.ids(group),
@@ -119,6 +119,7 @@ def _groups(states: States) -> tuple[GroupRow, ...]:
         )
         for group, nodes in by_group.items()
     ]
+    # Blocks on a set that is the group of no node: the file is damaged, and is shown nevertheless.
     rows += [GroupRow(node_ids, (), (), tuple(keys)) for node_ids, keys in holders.items()]
     return tuple(sorted(rows, key=lambda row: (row.node_ids, len(row.nodes))))
 

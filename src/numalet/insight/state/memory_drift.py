@@ -1,8 +1,7 @@
 """Changes of the machine since ``memory_manager_state`` was written, by NUMA node.
 
-The kubelet compares totals to the byte, and they vary between boots: address randomisation moves
-the kernel's image to another NUMA node, and early allocations differ by some pages. Such *small*
-changes are distinguished from added or removed memory.
+The kubelet compares totals to the byte, and they vary between boots. Such *small* changes are
+distinguished from added or removed memory.
 """
 
 from __future__ import annotations
@@ -135,9 +134,11 @@ def _delta(before: NodeMemory, after: NodeMemory) -> int:
 
 
 def _totals(deltas: Mapping[int, int], nodes: Mapping[int, NodeMemory]) -> Iterator[Finding]:
-    """Yield the probable causes of changed totals, judged by all nodes together."""
+    """Yield the probable causes of changed totals."""
     changed = {node_id: delta for node_id, delta in deltas.items() if delta}
     small = {n: delta for n, delta in changed.items() if abs(delta) <= MOST_OF_A_BOOT_BYTES}
+    # Address randomisation moves the kernel's image from one NUMA node to another: one total grows,
+    # another shrinks, and the sum is nearly the same.
     goes_round = (
         min(small.values(), default=0) < 0 < max(small.values(), default=0)
         and abs(sum(small.values())) <= _MOST_LOST_ON_THE_WAY_BYTES

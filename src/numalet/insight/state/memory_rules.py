@@ -177,7 +177,7 @@ _STATIC = MemoryPolicy.STATIC.value.lower()
 
 
 def breaches(state: MemoryState, machine: MachineInfo | None) -> Iterator[Finding]:
-    """Yield all violations of the node map; ``machine`` is None if it is not known."""
+    """Yield all violations of the node map; without a machine, it is not compared."""
     yield from _policy(state)
     for node_id, node in state.ledger.nodes.items():
         yield from _node(state, node_id, node)
@@ -250,6 +250,7 @@ def _type(node_id: int, name: str, table: MemoryTable, at: Location) -> Iterator
 def _table(
     node_id: int, name: str, table: MemoryTable, not_for_this_type: int, at: Location
 ) -> Iterator[Finding]:
+    # The kubelet subtracts in unsigned 64-bit numbers, which wrap around.
     allocatable = (table.total - table.system_reserved - not_for_this_type) & UINT64
     if table.allocatable != allocatable:
         yield StateAllocatable(
@@ -282,13 +283,13 @@ def _group(state: MemoryState, node_id: int, node: NodeMemory) -> Iterator[Findi
 
 
 def _cells(state: MemoryState, node_id: int) -> tuple[int, ...]:
-    """Return the group of a node as the file has it."""
+    """Return the group of a node as written, which may name a node twice."""
     stored = (state.document.nodes or {})[node_id]
     return () if stored is None else stored.group or ()
 
 
 def _types_of_nodes(nodes: Mapping[int, NodeMemory]) -> Iterator[Finding]:
-    """The kubelet crashes when a pod requests a type that some node lacks."""
+    """The kubelet crashes when a pod requests a type that some node does not have."""
     for name in sorted({name for node in nodes.values() for name in node.tables}):
         lacking = [node_id for node_id, node in nodes.items() if name not in node.tables]
         if lacking and name != resources.MEMORY:
@@ -296,7 +297,7 @@ def _types_of_nodes(nodes: Mapping[int, NodeMemory]) -> Iterator[Finding]:
 
 
 def _machine(nodes: Mapping[int, NodeMemory], machine: MachineInfo) -> Iterator[Finding]:
-    """The node map differs from the machine; reservations are not compared."""
+    """Compare the node map with the machine, without reservations."""
     there = tables.initial_nodes(machine, {})
     left_out = native_rules.left_out_by_class(nodes, machine)
     if nodes.keys() | set(left_out) != there.keys():
@@ -304,7 +305,7 @@ def _machine(nodes: Mapping[int, NodeMemory], machine: MachineInfo) -> Iterator[
     for node_id in sorted(nodes.keys() & there.keys()):
         actual, expected = _totals(nodes[node_id]), _totals(there[node_id])
         for name in sorted(actual.keys() | expected.keys()):
-            # Native mode writes a count of 0 for a page size that the node lacks.
+            # Native mode writes a count of 0 for a page size that the node does not have.
             if actual.get(name) != expected.get(name) and (actual.get(name), name in expected) != (
                 0,
                 False,

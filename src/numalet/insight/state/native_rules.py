@@ -1,7 +1,7 @@
 """Content of a ``memory_manager_state`` that native mode writes and a kubelet refuses.
 
-A file does not record its mode. These findings are notes: the file is valid, and they matter only
-if a kubelet is to use it.
+A file does not record its mode. These findings are notes: they matter only if a kubelet is to use
+the file.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from numalet.core.model.machine_queries import NodeClass, node_class
 
 
 class NativeNote(NoteFinding):
-    """Content that only native mode writes."""
-
     why = "Native mode writes what no kubelet does; only numalet starts with it."
 
 
@@ -98,11 +96,9 @@ def notes(nodes: Mapping[int, NodeMemory], machine: MachineInfo | None) -> Itera
 
 
 def left_out_by_class(nodes: Mapping[int, NodeMemory], machine: MachineInfo) -> tuple[int, ...]:
-    """Return nodes of the machine missing from the file, if native mode omits all of them.
-
-    Empty if an ordinary node is missing.
-    """
+    """Return nodes of the machine missing from the file, if native mode omits all of them."""
     missing = [node for node in machine.nodes if node.node_id not in nodes]
+    # Native mode never omits an ordinary node: such a file is of another machine.
     if any(node_class(node) is NodeClass.CPU for node in missing):
         return ()
     return tuple(sorted(node.node_id for node in missing))

@@ -1,8 +1,6 @@
 """Names of the pods in state files, from the answer of the kubelet's pod resources API.
 
-The files identify pods by uid, and the API by name. A listed pod matches a uid if every container
-has exactly the allocation in the files, and the match is unique. Ended init containers are in the
-files only. Kubelet: ``PodResourcesLister.List``, v1.32.
+The files identify pods by uid, and the API by name. Kubelet: ``PodResourcesLister.List``, v1.32.
 """
 
 from __future__ import annotations
@@ -25,6 +23,7 @@ def names(
     everyone = tuple(listed)
     fitting = {uid: [pod for pod in everyone if _fits(pod, held)] for uid, held in pods.items()}
     times = [pod.name for pods_of_uid in fitting.values() for pod in pods_of_uid]
+    # A match counts only if it is unique in both directions.
     return {
         uid: pods_of_uid[0].name
         for uid, pods_of_uid in fitting.items()
@@ -34,6 +33,7 @@ def names(
 
 def _fits(pod: ListedPod, held: Mapping[str, Holdings]) -> bool:
     holding = {name: each for name, each in pod.containers.items() if not each.is_nothing}
+    # Ended init containers are in the files only, so the comparison starts from the API's answer.
     return bool(holding) and all(held.get(name) == each for name, each in holding.items())
 
 

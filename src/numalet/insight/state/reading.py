@@ -119,7 +119,7 @@ class DeviceState(Value):
 
     @property
     def policy_name(self) -> None:
-        """Always None: the Device Manager has no policy."""
+        """The Device Manager has no policy."""
         return
 
     @property
@@ -179,12 +179,10 @@ def read_file(
 
 
 def read_of(release: Release | None, name: str, text: str) -> State | Finding:
-    """Read a file of a kubelet of this release, whose feature gates are unknown.
-
-    The default gates are tried first, then all gates. Without a release any format is accepted.
-    """
+    """Read a file of a kubelet of this release; without a release any format is accepted."""
     if release is None:
         return read_file(name, text)
+    # The kubelet's feature gates are unknown: the default gates first, then all of them.
     by_default = read_file(name, text, feature_gates.rules_of(release, {}))
     if _is_right(by_default):
         return by_default

@@ -1,11 +1,9 @@
 """Rebase state files onto the current machine, keeping every record that still fits.
 
 The kubelet compares its files with the machine to the byte, and its only remedy is to delete them,
-which loses the allocations of running containers. Rebased files keep as many containers as
-possible, and a kubelet with these rules starts with them. A container is kept whole or not at all,
-because the kubelet does not complete an existing record. Smaller ones are tried first, so that as
-many as possible are kept. The device checkpoint never keeps a kubelet from starting, so it stays
-unchanged.
+which loses the allocations of running containers. A container is kept whole or not at all, because
+the kubelet does not complete an existing record. The device checkpoint never keeps a kubelet from
+starting, so it stays unchanged.
 """
 
 from __future__ import annotations
@@ -130,7 +128,7 @@ class Rebased(Value):
 
 
 class _Part(Value):
-    """One file: the text to write, or None to keep it, and its records."""
+    """One file: the text to write, if it changes, and its records."""
 
     text: str | None
     kept: tuple[ContainerKey, ...] = ()
@@ -202,6 +200,7 @@ def rebased_memory(
     nodes = dict(initial)
     blocks: dict[str, Mapping[str, Blocks]] = {}
     lost: list[Lost] = []
+    # Smaller records first, so that as many as possible are kept.
     for held, keys in sorted(_counted(old), key=lambda each: (_size(each[0]), each[1])):
         why = _misfit(nodes, held)
         if why is not None:
@@ -237,7 +236,7 @@ def _size(held: Blocks) -> int:
 
 
 def _misfit(nodes: Mapping[int, NodeMemory], held: Blocks) -> Finding | None:
-    """Return why these blocks cannot be allocated together; None if they can."""
+    """Return why these blocks cannot be allocated together, if so."""
     groups = {block.nodes for block in held}
     if not held or () in groups:
         return RebaseNoBlocks()
@@ -342,7 +341,7 @@ def _cpus(ledger: CpuLedger, key: ContainerKey) -> CpuSet:
 def _cpu_misfit(
     cpus: CpuSet, policy: CpuStaticPolicy, base: CpuSet, holder: Mapping[int, str], pod_uid: str
 ) -> Finding | None:
-    """Return why a container cannot keep these CPUs; None if it can."""
+    """Return why a container cannot keep these CPUs, if so."""
     if not cpus:
         return RebaseNoCpus()
     gone = cpus - policy.allocatable
@@ -352,6 +351,7 @@ def _cpu_misfit(
     if conflicting:
         others = ", ".join(sorted({holder[cpu] for cpu in conflicting}))
         return RebaseCpusTaken(cpus=cpu_set.text(conflicting), pods=others)
+    # With strict-cpu-reservation the kubelet does not start with an empty pool.
     if not base - holder.keys() - cpus:
         return RebasePoolWouldBeEmpty(cpus=cpu_set.text(cpus))
     return None

@@ -1,8 +1,7 @@
 """Predict whether v1.32 would start again with a memory state file on the same machine.
 
-The kubelet puts every block on an empty node map again and compares. If groups overlap, the last
-block on a node determines its group, and the kubelet visits pods and containers in random order; so
-the answer may depend on chance. Kubelet: ``validateState``, v1.32.
+The kubelet puts every block on an empty node map again and compares. Kubelet: ``validateState``,
+v1.32.
 """
 
 from __future__ import annotations
@@ -36,6 +35,8 @@ class Restart(Enum):
 def would_restart(ledger: MemoryLedger) -> Restart:
     """Predict whether v1.32 would start with this ledger on the ledger's machine."""
     initial = emptied(ledger.nodes)
+    # The kubelet visits pods and containers in random order, and the last block on a node
+    # determines its group.
     accepted = {
         not isinstance(validation.restored(each, initial), Finding)
         for each in _orders(_as_counted(ledger))

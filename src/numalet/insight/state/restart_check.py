@@ -2,7 +2,7 @@
 
 The answer comes from a start of the engine. The *drift* is the difference between files and machine
 by NUMA node, which distinguishes an ordinary reboot from a change of hardware, of configuration, or
-of the file itself. Every difference is a finding.
+of the file itself.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class RestartAnswer(Enum):
 class RestoreCheck(Value):
     """The answer, the kubelet's refusal if there is one, the drift, and the kept records.
 
-    ``pods`` are findings on running pods; None without pods, or without a start.
+    ``pods`` are findings on running pods, if there are pods and the kubelet starts.
     """
 
     answer: RestartAnswer
@@ -111,7 +111,7 @@ class RestoreCheck(Value):
 
     @property
     def loses_pods(self) -> bool:
-        """Return whether the kubelet rejects a running pod."""
+        """True if the kubelet rejects a running pod."""
         return any(each.severity is Severity.ERROR for each in self.pods or ())
 
 
@@ -127,6 +127,8 @@ def check(
     checked = replace(_check(config, machine, files, behaviour), behaviour=behaviour)
     if not pods:
         return checked
+    # Twice: with running containers, as after a restart of the kubelet, and without, as after a
+    # reboot.
     again, rebooted = (
         restarting.restart(
             config, machine, files, pods, running=runs, behaviour=behaviour, identity=identity
@@ -171,7 +173,7 @@ def is_about_machine(drift: Iterable[Finding]) -> bool:
 
 
 def _answer(refused: StartRefused | None, drift: Iterable[Finding]) -> RestartAnswer:
-    """By chance, if overlapping groups are the only problem."""
+    """Return "by chance" if overlapping groups are the only problem."""
     has_errors = any(finding.severity is Severity.ERROR for finding in drift)
     if not has_errors and any(
         isinstance(finding, StateGroupsOverlap) and finding.restart == Restart.BY_CHANCE.value
@@ -209,6 +211,7 @@ def _of_file(name: str, state: State, policy: str | None) -> Iterator[Finding]:
     """Check a file as a whole: its seal, its policy."""
     where = Location(name)
     if state.seal is Seal.WRONG:
+        # The kubelet starts with a damaged device checkpoint: it ignores its content.
         severity = Severity.WARNING if name == device_file.FILE_NAME else Severity.ERROR
         yield DriftCorrupted(
             checksum=state.checksum, expected=state.expected, where=where, severity=severity
@@ -220,6 +223,6 @@ def _of_file(name: str, state: State, policy: str | None) -> Iterator[Finding]:
 
 
 def _contradictions(state: MemoryState) -> Iterator[Finding]:
-    """Contradictions inside the file, independent of the machine."""
+    """Yield contradictions inside the file, independent of the machine."""
     yield from memory_rules.breaches(state, None)
     yield from block_rules.breaches(state)

@@ -1,7 +1,7 @@
 """State files as a node to draw: its NUMA nodes and the allocations.
 
-The files contain neither the CPUs of a NUMA node nor the place of a free device. Both are known
-with the machine; without it blocks have no CPUs, and exclusive CPUs are drawn with the pod.
+Without a machine, the CPUs of a NUMA node and the place of a free device are unknown: blocks have
+no CPUs, and exclusive CPUs are drawn with the pod.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def state_chart(
     )
     blocks = chart.nodes
     if machine is None:
-        # A NUMA node without known CPUs may still have some.
+        # Without known CPUs, a NUMA node must not be drawn as memory only.
         blocks = tuple(replace(each, node_class=NodeClass.CPU) for each in blocks)
     return replace(chart, nodes=blocks, pods=tuple(_named(each, names) for each in chart.pods))
 
@@ -81,6 +81,7 @@ def _devices(states: States, given: Devices) -> DeviceLedger:
         in_use[resource] = frozenset(places)
         for name, nodes in places.items():
             of_resource = known.setdefault(resource, {})
+            # The checkpoint knows the NUMA nodes only of allocated devices.
             if name not in of_resource or not of_resource[name].numa_nodes:
                 of_resource[name] = Device(name, nodes)
     inventory: Inventory = inventories.NOTHING_REPORTED

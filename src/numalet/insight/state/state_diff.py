@@ -1,7 +1,7 @@
 """Compare the content of two sets of state files, member by member.
 
 Checksums and the order of members and blocks are ignored. A difference has a *subject* (a NUMA
-node, a container, a resource), a member of it, and both values; None means absent.
+node, a container, a resource), a member of it, and both values, one of which may be absent.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ ASSIGNMENTS = "assignments"
 
 
 class StateDifference(Value):
-    """One member with different values."""
-
     file: str
     subject: str
     what: str
@@ -36,7 +34,7 @@ class StateDifference(Value):
 
     @property
     def change_bytes(self) -> int | None:
-        """Return the increase, if both values are sizes."""
+        """The increase, if both values are sizes."""
         if self.what == ASSIGNMENTS or isinstance(self.before, str) or isinstance(self.after, str):
             return None
         if self.before is None or self.after is None:

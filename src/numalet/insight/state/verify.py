@@ -92,7 +92,6 @@ class FileReport(Value):
 
     @property
     def soundness(self) -> Soundness:
-        """Return the worst of the findings."""
         return soundness(self.findings)
 
 
@@ -160,7 +159,6 @@ def _breaches(state: State, machine: MachineInfo | None) -> Iterator[Finding]:
 
 
 def _seal(name: str, state: State) -> Iterator[Finding]:
-    """Check the checksum."""
     match state.seal:
         case Seal.SOUND:
             return

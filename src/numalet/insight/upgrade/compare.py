@@ -114,7 +114,7 @@ class UpgradeRuleEnds(NoteFinding):
 class ReleasesCompared(Value):
     """The changes from one release to another, the worst first.
 
-    ``refused_before`` and ``refused_after`` are the refusals to start, None if it starts.
+    ``refused_before`` and ``refused_after`` are the refusals to start, if any.
     """
 
     before: Release
@@ -125,7 +125,7 @@ class ReleasesCompared(Value):
 
 
 def compare(before: LintSubject, after: LintSubject) -> ReleasesCompared:
-    """Return the changes between two subjects that differ in their release."""
+    """Return the changes between two subjects that differ only in their release."""
     first, second = rules.check(before), rules.check(after)
     settable = _settable(before), _settable(after)
     # If neither release starts with the files, one finding covers their content.
@@ -147,10 +147,8 @@ def compare(before: LintSubject, after: LintSubject) -> ReleasesCompared:
 
 
 def _settable(subject: LintSubject) -> LintSubject:
-    """Return the subject without the gates and flags that its release refuses.
-
-    The user would remove them before the upgrade; then the pods are relevant.
-    """
+    """Return the subject without the gates and flags that its release refuses."""
+    # The user has to remove them before the upgrade anyway, and then the pods matter.
     given, release = subject.config.feature_gates, subject.release
     kept = {
         name: value
@@ -208,10 +206,8 @@ def _starts(
 def _own_findings(
     before: LintSubject, after: LintSubject, first: Checked, second: Checked
 ) -> tuple[Finding, ...]:
-    """Return our findings on the second release alone.
-
-    They are fewer for a node that does not start, so both nodes must start for a comparison.
-    """
+    """Return the findings on the second release alone."""
+    # A node that does not start has fewer findings, so both nodes must start for a comparison.
     if first.refused is not None or second.refused is not None:
         first, second = rules.check(before), rules.check(after)
         if (first.refused is None) is not (second.refused is None):
@@ -224,7 +220,7 @@ def _own_findings(
 
 
 def _without(known: Iterable[Finding], found: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return new findings. The same finding in other words is not a change."""
+    """Return new findings; the same finding in other words is not a change."""
     identities = {_identity(finding) for finding in known}
     return tuple(finding for finding in found if _identity(finding) not in identities)
 
@@ -293,14 +289,12 @@ def _maturity(maturity: Maturity | None) -> str:
 
 
 def _rules(before: LintSubject, after: LintSubject) -> Iterator[Finding]:
-    """Yield kubelet rules that only one of the releases follows, with these gates.
-
-    Rules that change only texts are left out.
-    """
+    """Yield kubelet rules that only one of the releases follows, with these gates."""
     earlier, later = before.release.name, after.release.name
     for rule in ReleaseRules.stated.values():
         held = getattr(before.release_rules, rule.name)
         holds = getattr(after.release_rules, rule.name)
+        # Rules that change only texts are left out.
         if held != holds and not rule.is_of_words:
             kind = UpgradeRule if holds else UpgradeRuleEnds
             yield kind(name=rule.name, rule=rule.sentence, before=earlier, after=later)

@@ -101,6 +101,8 @@ def _of_pod(node: Node, uid: str) -> Placement:
 
 def _way_back(before: LintSubject, later: Node) -> StartRefused | None:
     """Return why the earlier release does not start with files that the later one wrote."""
+    # A file keeps the text that was read until its content changes; a downgrade has to read the
+    # later format.
     written = later.at(replace(later.snapshot, files_as_read={})).state_files()
     started = starting.started(before, written)
     return started if isinstance(started, StartRefused) else None

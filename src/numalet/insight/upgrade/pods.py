@@ -93,12 +93,10 @@ def seen(subject: LintSubject) -> KubeletRestart | StartRefused:
 
 
 def lost(subject: LintSubject, restarted: KubeletRestart) -> Iterator[Finding]:
-    """Yield running pods that the kubelet of a subject rejects or moves after its start.
-
-    The files that it writes then may prevent a second start, or lose pods.
-    """
+    """Yield running pods that the kubelet of a subject rejects or moves after its start."""
     for each in restarted.rejected:
         yield _rejected(subject, each, "runs")
+    # The files that it writes after the first start may prevent a second one, or lose pods.
     kept = [_as_it_writes(each.pod) for each in restarted.pods if each.decision.admitted]
     second = starting.restarted(subject, restarted.node.state_files(), kept)
     if isinstance(second, StartRefused):
@@ -124,10 +122,7 @@ def _as_it_writes(pod: Pod) -> Pod:
 def changes(
     before: LintSubject, after: LintSubject, first: KubeletRestart, second: KubeletRestart
 ) -> Iterator[Finding]:
-    """Yield the pods with different decisions in the two releases.
-
-    With state files the pods run, and ``lost`` finds the relevant differences.
-    """
+    """Yield the pods with different decisions in the two releases."""
     earlier, later = before.release.name, after.release.name
     for one, other in zip(first.pods, second.pods, strict=True):
         was, is_now = one.decision, other.decision
@@ -139,6 +134,7 @@ def changes(
                 before=earlier,
                 after=later,
             )
+        # With state files the pods run, and ``lost`` reports the differences that matter.
         elif after.state_files:
             continue
         elif was.admitted and not is_now.admitted:

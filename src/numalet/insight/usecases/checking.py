@@ -1,8 +1,7 @@
 """``numalet check``, from the arguments of the user to all findings.
 
-Reads machine, configuration, state files and pods, and reports every reading error at once. The
-rules of ``insight.lint`` check all that was read. With several configurations and machines every
-combination is checked, and each input is read once.
+Reads machine, configuration, state files and pods, and reports every reading error at once. With
+several configurations and machines every combination is checked, and each input is read once.
 """
 
 from __future__ import annotations
@@ -94,8 +93,8 @@ class CheckResult(Value):
 class CheckCombination(Value):
     """One of several configurations on one of several machines, with the names in the arguments.
 
-    ``config`` is None without a file, ``machine`` is None for the live one. ``result`` is None if a
-    part cannot be read; ``unusable`` gives the reasons.
+    ``config`` is not set without a file, ``machine`` is not set for the live one. ``result`` is not
+    set if a part cannot be read; ``unusable`` gives the reasons.
     """
 
     config: str | None
@@ -109,7 +108,7 @@ class CheckCombination(Value):
 
     @property
     def rows(self) -> tuple[FindingRow, ...]:
-        """Return the findings that are not ignored, or the reasons why the check was impossible."""
+        """The findings that are not ignored, or the reasons why the check was impossible."""
         return self.unusable if self.result is None else self.result.rows
 
     def exit_status(self, *, strict: bool = False) -> int:
@@ -118,13 +117,13 @@ class CheckCombination(Value):
 
 
 class _Part(Value, Generic[T]):
-    """A part of the input: its value, or None and the findings of its reader."""
+    """A part of the input: its value if it could be read, and the findings of its reader."""
 
     value: T | None
     findings: tuple[Finding, ...]
 
     def get(self, findings: Findings) -> T | None:
-        """Return the value; if it could not be read, add its findings to these and return None."""
+        """Return the value, and add the reader's findings to these."""
         findings.extend(self.findings)
         return self.value
 
@@ -157,13 +156,14 @@ def check(pieces: CheckInputs) -> CheckResult:
     """Return the findings on these inputs.
 
     Raises:
-        BadInput: one of them cannot be read.
+        BadInput: One of them cannot be read.
     """
     return _judged(pieces, parts_of(pieces))
 
 
 def parts_of(pieces: CheckInputs) -> CheckParts:
     """Read all parts of a check. Raises ``BadInput`` if an input is named twice."""
+    # Two readers of the standard input would each get a part of it.
     yaml_source.refuse_second_reader((*pieces.pods, pieces.config.config_file))
     machine = _read(pieces.machine.open)
     inputs = _inputs(pieces)
@@ -196,11 +196,10 @@ def check_each(
 ) -> tuple[CheckCombination, ...]:
     """Check each of these configurations on each of these machines.
 
-    Without any, those of ``pieces`` are checked; duplicates are checked once. An input that cannot
-    be read spoils only the combinations that need it.
+    Without any, those of ``pieces`` are checked; duplicates are checked once.
 
     Raises:
-        BadInput: the standard input is named twice.
+        BadInput: The standard input is named twice.
     """
     named_configs: list[Path | str | None] = [*dict.fromkeys(configs)]
     named_configs = named_configs or [pieces.config.config_file]
@@ -223,6 +222,7 @@ def check_each(
         for name, choice, machine in opened:
             own = replace(pieces, config=sources, machine=choice)
             parts = CheckParts(machine, gathered, config, pods, claims, places, files)
+            # An input that cannot be read spoils only the combinations that need it.
             result = _read(partial(_judged, own, parts))
             combinations.append(
                 CheckCombination(
@@ -256,7 +256,7 @@ def _machine_choice(pieces: CheckInputs, name: str | None) -> MachineChoice:
 
 
 def _judged(pieces: CheckInputs, parts: CheckParts) -> CheckResult:
-    """Run the rules; raises ``BadInput`` with everything that could not be read."""
+    """Run the rules. Raises ``BadInput`` with everything that could not be read."""
     read = subject_of(pieces, parts)
     checked = rules.check(read.subject, read.noticed)
     counted, ignored_count = counted_rows(pieces, checked.findings)
@@ -282,7 +282,7 @@ def counted_rows(
 
 
 def subject_of(pieces: CheckInputs, parts: CheckParts) -> ReadSubject:
-    """Return the subject; raises ``BadInput`` with everything that could not be read."""
+    """Return the subject. Raises ``BadInput`` with everything that could not be read."""
     findings = Findings()
     machine = parts.machine.get(findings)
     config = parts.config.get(findings)
@@ -362,10 +362,11 @@ def _state_files(pieces: CheckInputs) -> Mapping[str, str]:
 
 
 def _pod_places(pieces: CheckInputs, inputs: _Inputs, pods: LoadedPods) -> dict[str, Location]:
-    """Return the file of every pod, by uid. Of several files, the pods of each are built again."""
+    """Return the file of every pod, by uid."""
     if len(inputs.documents) == 1:
         ((path, _),) = inputs.documents
         return {pod.uid: Location(path) for pod in pods.pods}
+    # Documents do not record their file, so the pods of each file are built again.
     places: dict[str, Location] = {}
     for path, documents in inputs.documents:
         of_one = partial(pod_manifest.pods_of, [(path, documents)], _pod_options(pieces))
@@ -385,7 +386,7 @@ def _in_state_file(pieces: CheckInputs, finding: Finding) -> Finding:
 
 
 def _placed(findings: Iterable[Finding], sources: ConfigSources) -> tuple[Finding, ...]:
-    """Findings about missing configuration get the place of its file, if there is one."""
+    """Give findings about missing configuration the place of its file, if there is one."""
     if sources.config_file is None:
         return tuple(findings)
     name = str(sources.config_file)

@@ -1,7 +1,7 @@
 """Read a cluster from dumps of kubectl, folders, the standard input, or a fleet file.
 
-A dump contains the nodes and their pods. The machine and configuration of a node are in it only if
-the node publishes them; else a class file describes them.
+A dump contains the machine and configuration of a node only if the node publishes them; otherwise a
+class file describes them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ClusterDescribedAndListed(Finding):
 class ClusterSources(Value, kw_only=True):
     """The paths of the user: files, folders, or ``-``; one fleet file, or dumps.
 
-    With ``is_description`` the one path is a fleet file; else its first lines decide.
+    With ``is_description`` the one path is a fleet file; otherwise its first lines decide.
     ``class_file`` is a fleet file whose pools describe the machine and configuration of nodes of a
     dump. ``pool_label`` is the node label with the name of the pool.
     """
@@ -82,7 +82,7 @@ def opened(sources: ClusterSources) -> OpenedCluster:
     """Read a cluster with the classes of its nodes.
 
     Raises:
-        BadInput: a file cannot be read, or contains no nodes.
+        BadInput: A file cannot be read, or contains no nodes.
     """
     yaml_source.refuse_second_reader((*sources.paths, sources.class_file or ""))
     with _without_collection():
@@ -107,7 +107,7 @@ def listed_cluster(listed: ClusterObjects, sources: ClusterSources) -> OpenedClu
     """Build the cluster from objects that were listed or read; ``paths`` are their sources.
 
     Raises:
-        BadInput: the class file cannot be read, or the cluster has no nodes.
+        BadInput: The class file cannot be read, or the cluster has no nodes.
     """
     given = classes_of(sources)
     rules = given.rules()
@@ -127,10 +127,10 @@ def listed_cluster(listed: ClusterObjects, sources: ClusterSources) -> OpenedClu
 
 
 def classes_of(sources: ClusterSources) -> Fleet:
-    """Read the class file; the fleet is empty without one.
+    """Read the class file; without a class file the fleet is empty.
 
     Raises:
-        BadInput: it cannot be read.
+        BadInput: It cannot be read.
     """
     if sources.class_file is None:
         return Fleet(())
@@ -149,11 +149,9 @@ def specs_of(rules: Iterable[ClassRule]) -> dict[str, ClassSpec]:
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Disable the garbage collector while many long-lived values are created.
-
-    A cluster has no cycles and lives as long as its command. The collector would walk over a
-    million objects several times during the creation, and once in each full collection later.
-    """
+    """Disable the garbage collector while many long-lived values are created."""
+    # A cluster has no cycles and lives as long as its command. The collector would walk over a
+    # million objects several times, and, without the freeze, again in each full collection.
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -74,7 +74,7 @@ def compare(comparison: Comparison) -> PreparedMatrix:
     """Return the variants to compare.
 
     Raises:
-        BadInput: with everything that is wrong in its parts.
+        BadInput: With everything that is wrong in its parts.
     """
     pieces = comparison.pieces
     configs_named = [each.config_file for each in comparison.configs or (pieces.config,)]
@@ -92,6 +92,7 @@ def compare(comparison: Comparison) -> PreparedMatrix:
         for name in names
     ]
     releases = _releases(comparison.releases)
+    # The kubelet of this node matters only if nothing else was named.
     is_meant = names == (None,) and not comparison.configs
     kubelet = simulating.used_kubelet(
         replace(pieces, uses_kubelet=is_meant and pieces.uses_kubelet)

@@ -1,8 +1,7 @@
 """Gather the input of an explanation: the pod, its queue, other machines.
 
-Machine, configuration and state files are read as for a simulation. The explained pod is the last
-one of its file unless the user names one; the pods before it, and those of ``--after``, ask for
-admission first, in this order.
+The explained pod is the last one of its file unless the user names one; the pods before it, and
+those of ``--after``, come first, in this order.
 """
 
 from __future__ import annotations
@@ -105,13 +104,14 @@ def prepare(question: ExplainInputs) -> PreparedCase:
     """Build the case of this question; other machines are not read yet.
 
     Raises:
-        BadInput: with everything that is wrong in its parts; later, when another machine is tried,
-            with everything that is wrong in the machines.
+        BadInput: With everything that is wrong in its parts; later, when another machine is tried,
+        with everything that is wrong in the machines.
     """
     config = question.pieces.config.config_file
     yaml_source.refuse_second_reader((*question.after, question.pod, config))
     inputs = [(path, simulating.documents_of(path)) for path in (*question.after, question.pod)]
     node_name = question.pieces.node_name
+    # The pod's node is the node of the question, so that pods bound elsewhere are ignored.
     if node_name is None and question.name is not None:
         node_name = pod_manifest.node_of(question.name, inputs[-1:])
     options = PodOptions(node_name=node_name, about=0, source=question.pieces.pod_source)
@@ -142,7 +142,7 @@ def prepare(question: ExplainInputs) -> PreparedCase:
     notes = (
         *prepared.notes,
         *pods_ignored(prepared.ignored),
-        # A contradiction, which precedes this, contains the same fact.
+        # A contradiction, which precedes this, says that the pod was rejected.
         *(_asked_anew(pod, prepared.rejected) if other is None else ()),
     )
     fleet = _Fleet(pieces, question.machines[1:])
@@ -208,11 +208,12 @@ class _Fleet:
         """Read the machine of this name.
 
         Raises:
-            BadInput: with everything that is wrong in any of the machines.
+            BadInput: With everything that is wrong in any of the machines.
         """
         try:
             loaded = machine_named(self.pieces, name)
         except BadInput:
+            # All errors at once, so that the user need not run the command once for each machine.
             findings = Findings()
             for each in self.names:
                 findings.collect(partial(machine_named, self.pieces, each))
@@ -233,7 +234,7 @@ _SECONDS: Final = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)s?", re.ASCII)
 
 
 def seconds(text: str) -> float:
-    """Parse a budget such as ``5s`` or ``0.5`` into seconds; raises ``BadInput``."""
+    """Parse a budget such as ``5s`` or ``0.5`` into seconds. Raises ``BadInput``."""
     match = _SECONDS.fullmatch(text)
     if match is None:
         raise BadInput([ExplainBudget(value=text)])

@@ -60,10 +60,7 @@ class FleetNodeNotThere(Finding):
 
 
 class FleetClass(Value):
-    """A pool with an empty node and its class.
-
-    ``notes`` are warnings of the kubelet.
-    """
+    """A pool with an empty node and its class; ``notes`` are warnings of the kubelet."""
 
     pool: FleetPool
     empty: Node
@@ -79,7 +76,7 @@ class Fleet(Value):
 
     @property
     def notes(self) -> tuple[Finding, ...]:
-        """Return the warnings about its configurations, without duplicates."""
+        """The warnings about its configurations, without duplicates."""
         findings = Findings()
         for each in self.pools:
             findings.extend(each.notes)
@@ -101,7 +98,7 @@ class Fleet(Value):
         """Return the nodes of all pools with the pods that name them; the other pods wait.
 
         Raises:
-            BadInput: a pod names a node that does not exist.
+            BadInput: A pod names a node that does not exist.
         """
         bound: dict[str, list[ClusterPod]] = {}
         for each in self.pods:
@@ -125,7 +122,7 @@ def load(path: str) -> Fleet:
     """Read a fleet file.
 
     Raises:
-        BadInput: with everything that is wrong in it and in the files that it names.
+        BadInput: With everything that is wrong in it and in the files that it names.
     """
     described = fleet_file.load(path)
     findings = Findings()
@@ -151,6 +148,7 @@ def _of_pools(wrong: Iterable[tuple[FleetPool, Finding]], document: str) -> Iter
         )
     for pairs in having.values():
         (first, finding), *others = pairs
+        # An error in the fleet file itself has its own line; only errors of other files repeat.
         if finding.where.document == document:
             yield finding
             continue
@@ -248,6 +246,8 @@ def _objects(described: FleetFile, findings: Findings) -> Iterator[KubeObject]:
         objects = kube_objects.of_documents(documents, path, findings, number)
         owners = {owner for each in objects for owner in each.owners()}
         without_pods = kube_objects.WITHOUT_PODS
+        # A workload and its listed pods would be counted twice, so owners of listed objects are
+        # left out.
         yield from (e for e in objects if e.kind not in without_pods and e.key not in owners)
 
 

@@ -1,8 +1,8 @@
 """Find the kubelet whose configuration is used, from the rest of the input.
 
-Its release is used if the user names none: that of a Node object among the documents, or of a
+Its release is used if the user names no release: that of a Node object among the documents, or of a
 kubelet on this machine if the question is about this machine. Of the latter, configuration, state
-files and devices are used too, if the user names none.
+files and devices are used too.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ def with_kubelets(
 class UsedKubelet(Value, kw_only=True):
     """The parts of this machine's kubelet that are used, and notes about it for the user.
 
-    ``devices`` are None if they are not known. ``known_pods`` is None if the kubelet has no list of
-    pods; its state files may name deleted pods.
+    ``devices`` are not set if they are not known. ``known_pods`` is not set if the kubelet has no
+    list of pods; its state files may name deleted pods.
     """
 
     sources: ConfigSources
@@ -127,7 +127,7 @@ def used(
     files, those of the kubelet are not read. The other arguments are as above.
 
     Raises:
-        BadInput: the configuration of the kubelet cannot be read.
+        BadInput: The configuration of the kubelet cannot be read.
     """
     proc = proc or kubelets.PROC
     is_its_own = _COMMAND_LINE.fullmatch(str(sources.config_file)) is not None
@@ -140,6 +140,7 @@ def used(
         several = (KubeletSeveral(who="; ".join(every)),) if len(every) > 1 else ()
         return UsedKubelet(sources=sources, notes=several)
     process = here[0]
+    # Settings inside another program (k3s, for example) are not on its command line.
     if not process.is_alone:
         return UsedKubelet(sources=sources, notes=(KubeletInside(who=process.who),))
     own = kubelets.config_sources(process.seen_as, process) or ConfigSources(base=Base.FLAGS_ONLY)
@@ -178,7 +179,7 @@ def devices_on(
     """Return the devices of the user, else those of the kubelet, else those of the machine.
 
     Raises:
-        BadInput: with everything that is wrong in them.
+        BadInput: With everything that is wrong in them.
     """
     if kubelet is not None and kubelet.devices is not None and file is None and not texts:
         return kubelet.devices
@@ -186,7 +187,7 @@ def devices_on(
 
 
 def _readable(file: Path | str | None, process: KubeletProcess) -> Path | str | None:
-    """Return the file; raises ``BadInput`` if it exists and cannot be read."""
+    """Return the file. Raises ``BadInput`` if it exists and cannot be read."""
     try:
         if file is not None:
             Path(file).open("rb").close()
@@ -248,11 +249,7 @@ def devices_of_answer(document: Mapping[str, Any]) -> DeviceLists:
 
 
 def _registered(process: KubeletProcess) -> DeviceLists | None:
-    """Read the devices of the checkpoint, which has NUMA nodes only for devices in use.
-
-    The NUMA nodes of a resource are used only if they are known for each device: a kubelet never
-    allocates a device without NUMA nodes together with others.
-    """
+    """Read the devices of the checkpoint, which has NUMA nodes only for devices in use."""
     try:
         text = state_directory.read(process.seen_as).files.get(device_file.FILE_NAME)
     except BadInput:
@@ -270,6 +267,8 @@ def _registered(process: KubeletProcess) -> DeviceLists | None:
                 for node, ids in record.by_node.items():
                     for device_id in ids if node != NO_NODE else ():
                         places.get(name, {}).setdefault(device_id, set()).add(node)
+    # A kubelet never allocates a device without NUMA nodes together with others, so the NUMA nodes
+    # of a resource are used only if they are known for each device.
     for of_resource in places.values():
         if not all(of_resource.values()):
             of_resource.update({device_id: set() for device_id in of_resource})

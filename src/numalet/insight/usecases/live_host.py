@@ -1,4 +1,4 @@
-"""Facts of a host that a check reads besides its machine: swap, cgroups, runtime, kernel."""
+"""Facts of a host for a check, in addition to its machine: swap, cgroups, runtime, kernel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CGROUP_V1: Final = "sys/fs/cgroup/memory"
 
 
 def numa_balancing(tree: Tree | None) -> int | None:
-    """Return the value of ``kernel.numa_balancing``; None if unknown."""
+    """Return the value of ``kernel.numa_balancing``, if known."""
     text = None if tree is None else tree.text(_NUMA_BALANCING)
     stripped = (text or "").strip()
     return int(stripped) if stripped.isascii() and stripped.isdigit() else None
@@ -45,7 +45,7 @@ def _first_word(line: str) -> str:
 
 
 def _has_runtime(config: KubeletConfig) -> bool | None:
-    """Return whether the socket of the container runtime exists; None if it is not a file."""
+    """Return whether the socket of the container runtime exists, if it is a file."""
     kind, is_url, path = config.container_runtime_endpoint.partition("://")
     if is_url and kind != "unix":
         return None

@@ -1,7 +1,6 @@
-"""Replay recorded scenarios of several files, one after the other or in several processes.
+"""Replay recorded scenarios of several files, in one or several processes.
 
-This module splits the files into raw scenarios; decoding, running and comparing one of them is a
-*job*. The reports are plain values in the order of the files, independent of the processes.
+The reports are plain values in the order of the files, independent of the processes.
 """
 
 from __future__ import annotations
@@ -30,14 +29,12 @@ _CHUNK = 8
 
 
 class PassedReport(Value):
-    """The outcome is as recorded."""
-
     file: str
     name: str
 
 
 class FailedReport(Value):
-    """The outcome differs: the first difference. ``line`` is None in a YAML file.
+    """The outcome differs: the first difference. A YAML file has no ``line``.
 
     ``release`` is that of the recorded kubelet, as in ``1.34``.
     """
@@ -80,6 +77,7 @@ def replay(
     Raises:
         BadInput: at once, if the release is not known.
     """
+    # Not in the generator: an unknown release is reported at the call, not at the first report.
     listed = [files] if isinstance(files, str) else files
     return _replayed(listed, jobs, None if release is None else kubelet_version.of_name(release))
 
@@ -112,10 +110,7 @@ def _tasks(files: Iterable[str]) -> Iterator[_Task]:
 
 
 def report(task: _Task, release: Release | None = None) -> Report:
-    """Run one task, with this release unless its scenario names one.
-
-    A bug in numalet is raised with the place of the scenario.
-    """
+    """Run one task, with this release unless its scenario names one."""
     if isinstance(task, UnusableReport):
         return task
     try:
@@ -125,6 +120,7 @@ def report(task: _Task, release: Release | None = None) -> Report:
     try:
         verdict = runner.check(scenario)
     except Exception as error:
+        # The traceback of a worker process does not show the scenario.
         error.add_note(f"while replaying {scenario.name} of {task.document}")
         raise
     match verdict:

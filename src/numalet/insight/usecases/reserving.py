@@ -1,7 +1,7 @@
 """Plan a legal ``reservedMemory`` for one configuration on one machine, and write it.
 
-``core.config.reservation`` calculates the split. This module checks the result with the rules by
-which the kubelet starts, and writes a file only if the kubelet would read the new amounts from it.
+``core.config.reservation`` calculates the split. A start of the engine checks the result, and a
+file is written only if the kubelet would read the new amounts from it.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class ReserveInputs(Value, kw_only=True):
 class Plan(Value, kw_only=True):
     """A split that adds up, and its input.
 
-    ``threshold`` is the eviction threshold as written, empty without one. ``refused`` is why the
+    ``threshold`` is the eviction threshold as written, which may be empty. ``refused`` is why the
     kubelet would not start for reasons other than the memory.
     """
 
@@ -128,7 +128,7 @@ class Plan(Value, kw_only=True):
 
 
 class ChangedFile(Value):
-    """A changed file and its backup, which is None if nothing had to change."""
+    """A changed file and its backup, if something had to change."""
 
     path: Path
     backup: Path | None
@@ -148,7 +148,7 @@ def plan(pieces: ReserveInputs) -> Plan:
     """Return the validated reservation for these inputs.
 
     Raises:
-        BadInput: one of them cannot be read, or a legal reservation does not exist.
+        BadInput: One of them cannot be read, or a legal reservation does not exist.
     """
     parse_strategy(pieces.strategy)
     machine = pieces.machine.open()
@@ -165,7 +165,7 @@ def plan_for(
     """Return the reservation for a configuration and a machine that were read already.
 
     Raises:
-        BadInput: a legal reservation does not exist, or the strategy is not known.
+        BadInput: A legal reservation does not exist, or the strategy is not known.
     """
     chosen = parse_strategy(strategy)
     given = config
@@ -228,7 +228,7 @@ def write(pieces: ReserveInputs, path: Path, entries: Sequence[ReservedMemory]) 
     """Write the entries into a KubeletConfiguration and keep a backup next to it.
 
     Raises:
-        BadInput: the kubelet would not read them from there; nothing was changed.
+        BadInput: The kubelet would not read them from there; nothing was changed.
     """
     name = str(path)
     _check_target(pieces, path)
@@ -237,8 +237,10 @@ def write(pieces: ReserveInputs, path: Path, entries: Sequence[ReservedMemory]) 
     changed = kubelet_config_edit.edited(text, name, entries)
     if changed == text:
         return ChangedFile(path, None)
+    # Decoding removed the byte order mark; the file keeps it.
     mark = "\ufeff" if content.startswith(b"\xef\xbb\xbf") else ""
     backup = backups.free_name(path)
+    # The backup exists before the file changes.
     atomic.write_text(backup, mark + text)
     shutil.copymode(path, backup)
     atomic.write_text(path, mark + changed)
@@ -286,8 +288,10 @@ def _refusal(
     """Return why a kubelet with these entries would not start for other reasons.
 
     Raises:
-        BadInput: the entries reserve huge pages that the kubelet refuses.
+        BadInput: The entries reserve huge pages that the kubelet refuses.
     """
+    # Under policy None the kubelet ignores reservedMemory, so it is checked under the policy that
+    # reads it.
     policy = config.memory_manager_policy
     if policy == MemoryPolicy.NONE.value:
         policy = _policy(machine).value
@@ -343,6 +347,7 @@ def _check_target(pieces: ReserveInputs, path: Path) -> None:
     if config_file is not None and Path(config_file).resolve() != path.resolve():
         where = Location("--write")
         raise BadInput([ReserveOtherFile(written=str(path), config=str(config_file), where=where)])
+    # A drop-in file or a flag may override the field.
     origins = kubelet_config.load(_sources(pieces)).config.origins
     origin = origins.get("reservedMemory")
     if origin is not None and origin.document != str(config_file or path):

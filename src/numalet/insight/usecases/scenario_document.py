@@ -111,7 +111,7 @@ def decode(value: object, place: Place) -> Scenario:
     """Decode a scenario.
 
     Raises:
-        BadInput: with everything that is wrong in it.
+        BadInput: With everything that is wrong in it.
     """
     findings = Findings()
     shape = typed.decode(value, _Shape, place, findings)
@@ -157,7 +157,7 @@ def decode(value: object, place: Place) -> Scenario:
 def _with_release(
     own: NumaletConfig, value: object, place: Place, findings: Findings
 ) -> NumaletConfig:
-    """Return our settings with the release that the scenario names."""
+    """Return numalet's settings with the release that the scenario names."""
     release = kubelet_version.read(value, place.location, findings)
     if release is None:
         return own
@@ -174,7 +174,7 @@ def followed_as(scenario: Scenario, release: Release | None, where: Location) ->
     """Return the scenario with the release of the user, if there is one.
 
     Raises:
-        BadInput: the scenario itself names another release.
+        BadInput: The scenario itself names another release.
     """
     if release is None:
         return scenario
@@ -211,6 +211,7 @@ def _config(
         return kubelet_config.decode(value, place.document, release)
     except BadInput as bad:
         moved = tuple(_moved(finding, place) for finding in bad.findings)
+        # The record expects the kubelet's error, so the findings are part of the outcome.
         if may_fail and all(finding.kubelet_text for finding in moved):
             return KubeletConfig(undecoded=moved)
         findings.extend(moved)

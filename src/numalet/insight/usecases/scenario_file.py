@@ -1,8 +1,7 @@
 """Read scenarios from files: JSON lines (compressed or not), JSON or YAML, one at a time.
 
-Files of recorded scenarios are long. They are split into raw scenarios first, which is cheap and
-can be passed to another process; each is decoded on its turn. The reference of the scenario file
-describes the content.
+Files of recorded scenarios are long, so they are split into raw scenarios first, which is cheap and
+can be passed to another process.
 """
 
 from __future__ import annotations
@@ -49,9 +48,10 @@ _READ_ERRORS: Final = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError
 _LINE_SUFFIXES: Final = (".jsonl", ".ndjson")
 
 
+# A worker decodes the documents of one text in turn, so the last text is parsed once.
 @lru_cache(maxsize=1)
 def _documents(text: str, document: str) -> Sequence[YamlDocument]:
-    """Return the documents of a text, parsed one after the other."""
+    """Return the documents of a text."""
     return yaml_source.load_documents(text, document)
 
 
@@ -75,7 +75,7 @@ class RawScenario(Value):
         """Decode the scenario.
 
         Raises:
-            BadInput: with everything that is wrong in it.
+            BadInput: With everything that is wrong in it.
         """
         place, value = self._value()
         return scenario_document.decode(value, place)
@@ -100,7 +100,7 @@ def read_scenarios(path: str) -> Iterator[RawScenario]:
     """Yield the scenarios of a file in order, not yet decoded.
 
     Raises:
-        BadInput: the file cannot be read, or is neither JSON nor YAML.
+        BadInput: The file cannot be read, or is neither JSON nor YAML.
     """
     packed = Path(path).suffix in _PACKED
     if (Path(path).stem if packed else Path(path).name).endswith(_LINE_SUFFIXES):
@@ -117,6 +117,7 @@ def _lines(path: str) -> Iterator[RawScenario]:
     number = 0
     try:
         with _opened(path) as file:
+            # One byte above the limit shows a line that is too long, without reading all of it.
             while line := file.readline(limit + 1):
                 number += 1
                 if number > limits.LINES_OF_A_RECORDING:

@@ -1,7 +1,7 @@
 """Gather the input of a simulation: machine, configuration, pods, state files.
 
 The input is a set of files or one scenario file; either way the result is a scenario and a started
-node, ready for the steps. Every input is read once, because it may be a pipe.
+node. Every input is read once, because it may be a pipe.
 """
 
 from __future__ import annotations
@@ -137,8 +137,8 @@ class Prepared(Value):
     Uids of pods: ``held`` have memory in the state files; ``assumed`` of these are treated as
     running without a manifest, ``forgotten`` are not; ``waiting`` were seen by no kubelet;
     ``running`` run on the user's node by their status. ``ignored`` counts objects of the manifests
-    without a pod. ``rejected`` are the recorded rejections, by uid, of pods that ask again, and
-    ``contradictions`` those of them that are impossible with the configuration.
+    without a pod. ``rejected`` are the recorded rejections, by uid, of pods that are tried again,
+    and ``contradictions`` those of them that are impossible with the configuration.
     """
 
     scenario: Scenario
@@ -159,7 +159,7 @@ def prepare(pieces: SimulateInputs) -> Prepared:
     """Prepare the simulation of these inputs, or of the one scenario among them.
 
     Raises:
-        BadInput: with everything that is wrong in any of them.
+        BadInput: With everything that is wrong in any of them.
     """
     if not pieces.pods and not pieces.forget:
         raise BadInput([FilesNoPods()])
@@ -185,22 +185,22 @@ def prepare_inputs(
     about: int | None = None,
     finished: frozenset[str] = frozenset(),
 ) -> Prepared:
-    """Prepare a simulation of pods whose documents were read before; ``pieces.pods`` is not used.
+    """Prepare a simulation of pods whose documents were read before, without ``pieces.pods``.
 
     ``about`` is the index of the input with the explained pod (see ``PodOptions``); ``finished``
     are the uids of pods that have ended according to other inputs.
 
     Raises:
-        BadInput: with everything that is wrong in any of them.
+        BadInput: With everything that is wrong in any of them.
     """
     return _from_pieces(pieces, inputs, Findings(), about, finished)
 
 
 def documents_of(path: str) -> Sequence[YamlDocument]:
-    """Return the documents of a file with pods, or of the standard input for ``-``; read it once.
+    """Return the documents of a file with pods, or of the standard input for ``-``.
 
     Raises:
-        BadInput: with everything that is wrong in it.
+        BadInput: With everything that is wrong in it.
     """
     return _documents(path)
 
@@ -316,7 +316,7 @@ def used_kubelet(pieces: SimulateInputs) -> UsedKubelet:
     """Return this machine's kubelet, unused if the question is about another machine.
 
     Raises:
-        BadInput: its configuration cannot be read.
+        BadInput: Its configuration cannot be read.
     """
     is_meant = pieces.uses_kubelet and pieces.machine.text is None
     return kubelet_at_hand.used(pieces.config, is_live=is_meant, root=pieces.state_dir)
@@ -359,7 +359,7 @@ def _assume_running(
     """Treat the pods of the state files as running, except forgotten ones.
 
     ``given`` are uids of pods with a manifest: they run until their turn in the queue, and are no
-    assumptions. Ended pods are forgotten: the kubelet does so before it admits the next pod.
+    assumptions.
     """
     session = prepared.session
     if isinstance(session, StartRefused):
@@ -368,6 +368,7 @@ def _assume_running(
     for key in session.node.leftovers():
         held.setdefault(key.pod_uid, []).append(key)
     named = _forgotten(forget, held)
+    # Ended pods are forgotten: the kubelet releases them before it admits the next pod.
     forgotten = tuple(uid for uid in held if uid in named or is_over(uid))
     kept = [key for uid, keys in held.items() if uid not in forgotten for key in keys]
     node = session.node.assume_running(kept)

@@ -1,8 +1,7 @@
 """Read and repair state files: a kubelet's directory, a copy of it, or one file of any name.
 
-Reading needs only the files. Writing is the last step of a rebase. It is refused while a kubelet
-runs there or if a file has changed since it was read; it replaces all files or none, and keeps a
-backup of each.
+Writing is the last step of a rebase. It is refused while a kubelet runs there or if a file has
+changed since it was read; it replaces all files or no file, and keeps a backup of each.
 """
 
 from __future__ import annotations
@@ -80,8 +79,8 @@ _MEMBERS: Final[Mapping[str, str]] = {
 class StateSource(Value):
     """State files by the name that a kubelet gives them, and their paths.
 
-    ``known_pods`` are the uids of the pods with a folder in the same directory, which a kubelet
-    keeps until the pods are deleted; None without such folders.
+    ``known_pods`` are the uids of the pods with a folder in the same directory, if it has such
+    folders. A kubelet keeps them until the pods are deleted.
     """
 
     path: Path
@@ -91,8 +90,6 @@ class StateSource(Value):
 
 
 class ReplacedStateFile(Value):
-    """A replaced file and its backup."""
-
     path: Path
     backup: Path
 
@@ -105,7 +102,7 @@ class Kubelet(Value):
 
     @property
     def notes(self) -> tuple[Finding, ...]:
-        """Return the notes of the readers."""
+        """The notes of the readers."""
         return (*self.machine.reading_notes, *self.config.warnings)
 
 
@@ -122,7 +119,7 @@ def running(
     """Read the running pods from these files.
 
     Raises:
-        BadInput: with everything that is wrong in any of them.
+        BadInput: With everything that is wrong in any of them.
     """
     options = PodOptions(node_name=node_name, source=pod_source, run=True)
     pods = pod_manifest.load_pods(paths, options).pods
@@ -133,7 +130,7 @@ def read(path: Path) -> StateSource:
     """Read the state files of a directory, or one file.
 
     Raises:
-        BadInput: state files are missing, or one cannot be read.
+        BadInput: State files are missing, or one cannot be read.
     """
     if path.is_file():
         text = state_directory.read_file(path) or ""
@@ -153,7 +150,7 @@ def settle(path: Path, proc: Path = kubelets.PROC) -> None:
     """Finish a rebase in this directory that was killed while it replaced the files.
 
     Raises:
-        BadInput: a kubelet runs there, or writing fails.
+        BadInput: A kubelet runs there, or writing fails.
     """
     if path.is_dir():
         refuse_if_held(StateSource(path, {}, {}), proc)
@@ -190,7 +187,7 @@ def load_kubelet(
     """Read configuration and machine of a kubelet; ``root`` may be its directory.
 
     Raises:
-        BadInput: with everything that is wrong in either.
+        BadInput: With everything that is wrong in either.
     """
     findings = Findings()
     opened = findings.collect(machine.open)
@@ -207,7 +204,7 @@ def release_of(
     """Return the release of the kubelet that wrote these files, if known, and notes about it.
 
     Raises:
-        BadInput: the named release, or the release of the kubelet on this machine, is not known.
+        BadInput: The named release, or the release of the kubelet on this machine, is not known.
     """
     sources = ConfigSources(release=name, kubelets=given)
     loaded = kubelet_config.load(with_kubelets(sources, is_live=False, root=root))
@@ -230,8 +227,8 @@ def replace(
     """Replace these files; return them with their backups.
 
     Raises:
-        BadInput: a kubelet runs there, a file has changed since it was read, or one cannot be
-            written. Then nothing was replaced.
+        BadInput: A kubelet runs there, a file has changed since it was read, or one cannot be
+        written. Then nothing was replaced.
     """
     refuse_if_held(source, proc)
     written = []
@@ -242,6 +239,7 @@ def replace(
             raise BadInput([RebaseChangedMeanwhile(path=str(path), where=Location(str(path)))])
         written.append(ReplacedStateFile(path, backups.free_name(path)))
         texts[written[-1].backup] = source.files[name]
+    # One call for backups and files, so that a crash leaves all or no file replaced.
     atomic.write_texts(texts | {each.path: files[name] for each, name in _paired(written, files)})
     return tuple(written)
 

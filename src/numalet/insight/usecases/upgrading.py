@@ -43,8 +43,9 @@ def upgrade(
     were read already.
 
     Raises:
-        BadInput: an input cannot be read.
+        BadInput: An input cannot be read.
     """
+    # With state files, the kubelet is replaced while the pods run.
     pieces = replace(pieces, pods_run=files is not None or pieces.state_dir is not None)
     parts = checking.parts_of(pieces)
     if before is not None:
