@@ -224,16 +224,16 @@ def test_a_port_that_is_taken_is_reported(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        with refused_with("kube-api/listen"):
+        with refused_with("input/unavailable", "cannot listen on port"):
             asyncio.run(scene(taken.getsockname()[1]))
 
 
 def test_a_key_that_does_not_fit_is_reported(tmp_path: Path) -> None:
-    with refused_with("kube-api/certificate"):
+    with refused_with("input/invalid", "cannot use the certificate"):
         tls_listening.context(tmp_path / "none.crt", tmp_path / "none.key")
     for name in ("a.crt", "a.key"):
         (tmp_path / name).write_text("nonsense")
-    with refused_with("kube-api/certificate"):
+    with refused_with("input/invalid", "cannot use the certificate"):
         tls_listening.context(tmp_path / "a.crt", tmp_path / "a.key")
 
 
@@ -255,13 +255,13 @@ def test_an_address_is_a_port_or_a_host_and_a_port(text: str, url: str) -> None:
 
 @pytest.mark.parametrize("text", ["x", "70000", "-1", "example.com:1", "127.0.0.1:", "1:2:3", "٣"])
 def test_what_is_no_address_is_reported(text: str) -> None:
-    with refused_with("kube-api/address"):
+    with refused_with("input/invalid", "invalid address"):
         endpoints.resolve(text, None, None)
 
 
 @pytest.mark.parametrize("text", ["0.0.0.0:6443", "[::]:6443", "10.0.0.1:6443"])
 def test_others_reach_it_by_a_certificate_of_the_administrator_s_only(text: str) -> None:
-    with refused_with("kube-api/not-loopback"):
+    with refused_with("input/forbidden", "other machines can reach"):
         endpoints.resolve(text, None, None)
     found = endpoints.resolve(text, Path("a.crt"), Path("a.key"))
     assert found is not None
@@ -274,7 +274,7 @@ def test_a_certificate_needs_its_key_and_a_port() -> None:
         ("6443", None, Path("a.key")),
         ("", Path("a.crt"), Path("a.key")),
     ):
-        with refused_with("kube-api/half-a-certificate"):
+        with refused_with("input/required", "--kube-api-key"):
             endpoints.resolve(address, certificate, key)
 
 

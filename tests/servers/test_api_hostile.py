@@ -229,7 +229,7 @@ def test_a_socket_that_would_not_be_ours_alone_is_not_made(root: Path, trouble: 
             path = folder / "none" / "agent.sock"
     with pytest.raises(BadInput) as caught, served(path):
         pass
-    assert caught.value.findings[0].code == "api/socket"
+    assert caught.value.findings[0].code == "input/unavailable"
 
 
 def test_an_old_socket_is_replaced_and_none_is_left(root: Path) -> None:

@@ -18,7 +18,7 @@ from numalet.core.model.findings import BadInput
 
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("x" * 120, "too long for the name of a socket"), ("none/kubelet.sock", "can not listen at")],
+    [("x" * 120, "is too long; choose a root folder"), ("none/kubelet.sock", "cannot listen at")],
 )
 def test_a_name_that_can_not_be_had_is_reported(name: str, says: str, root: Path) -> None:
     async def listen() -> None:

@@ -9,12 +9,10 @@ from typing import Any, Final
 _MODULES: Final = (
     "shared.findings.agent",
     "agent.findings.events",
-    "agent.findings.host",
     "agent.findings.kubelet",
     "shared.findings.publish",
     "agent.findings.run",
     "shared.findings.runtime",
-    "agent.findings.servers",
     "agent.host.runtime.fake",
     "agent.host.runtime.fake_files",
     "cluster.doctor.findings",

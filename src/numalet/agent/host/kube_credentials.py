@@ -22,8 +22,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from numalet.agent.findings.servers import KubeApiCertificate, KubeApiFolder
-from numalet.core.model.findings import BadInput, Location
+from numalet.core.model import input_error
+from numalet.core.model.findings import Location
 from numalet.core.model.value import Value
 from numalet.io import os_problem
 from numalet.io.agent_client.places import KUBECONFIG
@@ -84,13 +84,10 @@ def given(root: Path, certificate: Path, key: Path) -> Credentials:
         names = _names(trusted_certificate)
     except (OSError, ValueError) as error:
         where = Location(str(certificate))
-        raise BadInput(
-            [
-                KubeApiCertificate(
-                    problem=getattr(error, "strerror", None) or str(error), where=where
-                )
-            ]
-        ) from None
+        problem = getattr(error, "strerror", None) or str(error)
+        raise input_error.Unreadable(
+            f"cannot read the certificate: {problem}", where=where
+        ).bad_input() from None
     return Credentials(
         trusted, certificate, key, _token(_folder(root)), next(iter(sorted(names.dns)), "")
     )
@@ -126,9 +123,10 @@ def _folder(root: Path) -> Path:
         folder.mkdir(mode=0o700, exist_ok=True)
         folder.chmod(0o700)
     except OSError as error:
-        raise BadInput(
-            [KubeApiFolder(problem=os_problem.text(error), where=Location(str(folder)))]
-        ) from None
+        raise input_error.Unwritable(
+            f"cannot create the folder of the API's certificate: {os_problem.text(error)}",
+            where=Location(str(folder)),
+        ).bad_input() from None
     return folder
 
 

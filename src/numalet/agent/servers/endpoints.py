@@ -9,12 +9,8 @@ import ipaddress
 from pathlib import Path
 from typing import Final
 
-from numalet.agent.findings.servers import (
-    KubeApiAddress,
-    KubeApiHalfACertificate,
-    KubeApiNotLoopback,
-)
-from numalet.core.model.findings import BadInput, Location
+from numalet.core.model import input_error
+from numalet.core.model.findings import Location
 from numalet.core.model.value import Value
 
 REQUESTS_PER_SECOND: Final = 100
@@ -70,18 +66,30 @@ def parse_address(text: str) -> Address:
     except ValueError:
         port = ""
     if not (port.isascii() and port.isdecimal() and len(port) <= 5 and int(port) <= _HIGHEST_PORT):
-        raise BadInput([KubeApiAddress(value=text, where=Location("--kube-api"))])
+        raise input_error.Invalid(
+            f"invalid address {text!r}",
+            expected="[HOST:]PORT with an IP address as the host, such as 127.0.0.1:6443",
+            where=Location("--kube-api"),
+        ).bad_input()
     return Address(host, int(port))
 
 
 def resolve(address: str, certificate: Path | None, key: Path | None) -> KubeApi | None:
     """Resolve the options. Raises ``BadInput``."""
     if (certificate is None) != (key is None) or (certificate is not None and not address):
-        raise BadInput([KubeApiHalfACertificate(where=Location("--kube-api-cert"))])
+        raise input_error.Required(
+            "--kube-api-cert needs both --kube-api-key and --kube-api, and the key needs both "
+            "others",
+            where=Location("--kube-api-cert"),
+        ).bad_input()
     if not address:
         return None
     parsed = parse_address(address)
     # Without a trusted certificate, remote clients could not detect an attacker.
     if certificate is None and not parsed.is_loopback:
-        raise BadInput([KubeApiNotLoopback(host=parsed.host, where=Location("--kube-api"))])
+        raise input_error.Forbidden(
+            f"other machines can reach {parsed.host}, and there is no certificate; set "
+            "--kube-api-cert and --kube-api-key, or listen on 127.0.0.1",
+            where=Location("--kube-api"),
+        ).bad_input()
     return KubeApi(parsed, certificate, key)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import grpc.aio
 
-from numalet.agent.findings.servers import RpcCanNotListen, RpcSocketNameTooLong
 from numalet.agent.servers.endpoints import LONGEST_PATH_BYTES
-from numalet.core.model.findings import BadInput, Location
+from numalet.core.model import input_error
+from numalet.core.model.findings import Location
 
 
 async def serve(server: grpc.aio.Server, path: Path) -> None:
@@ -22,7 +22,11 @@ async def serve(server: grpc.aio.Server, path: Path) -> None:
     where = Location(str(path))
     if len(bytes(fresh)) > LONGEST_PATH_BYTES:
         longest = LONGEST_PATH_BYTES - len(fresh.name)
-        raise BadInput([RpcSocketNameTooLong(path=str(path), longest=longest, where=where)])
+        raise input_error.TooLarge(
+            f"the socket path {str(path)!r} is too long; choose a root folder so that the socket's "
+            f"folder has at most {longest} bytes",
+            where=where,
+        ).bad_input()
     try:
         fresh.unlink(missing_ok=True)
         server.add_insecure_port(f"unix:{fresh}")
@@ -31,7 +35,9 @@ async def serve(server: grpc.aio.Server, path: Path) -> None:
         _give_name(fresh, path)
     except (OSError, RuntimeError) as error:
         problem = getattr(error, "strerror", None) or str(error)
-        raise BadInput([RpcCanNotListen(path=str(path), error=problem, where=where)]) from None
+        raise input_error.Unavailable(
+            f"cannot listen at {str(path)!r}: {problem}", where=where
+        ).bad_input() from None
 
 
 def _give_name(fresh: Path, path: Path) -> None:

@@ -112,11 +112,11 @@ def test_a_certificate_that_can_not_be_read_is_reported(
     path = tmp_path / "mine.crt"
     if content is not None:
         path.write_text(content, encoding="latin-1")
-    with refused_with("kube-api/certificate"):
+    with refused_with("input/unreadable", "cannot read the certificate"):
         kube_credentials.given(tmp_path, path, path)
 
 
 def test_a_folder_that_can_not_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "kube-api").write_text("in the way")
-    with refused_with("kube-api/folder"):
+    with refused_with("input/unwritable", "cannot create the folder"):
         _own(tmp_path)

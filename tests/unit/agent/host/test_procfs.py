@@ -63,7 +63,7 @@ def test_a_file_named_like_a_figure_is_no_figure() -> None:
 def test_a_line_that_is_no_area_is_shown(line: str) -> None:
     with pytest.raises(BadInput) as caught:
         numa_maps.parse(f"00400000 default\n{line}\n", "maps")
-    assert caught.value.findings[0].located.startswith(f"maps:2: {line!r}")
+    assert caught.value.findings[0].located.startswith(f"maps:2: invalid line {line!r}")
 
 
 def test_a_process_that_is_gone_has_no_maps(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_what_can_not_be_read_is_reported(tmp_path: Path) -> None:
     for name in ("numa_maps", "status"):
         (tmp_path / "7" / name).mkdir(parents=True)
     for read in (numa_maps.read, status.read):
-        with refused_with("procfs/unreadable"):
+        with refused_with("input/unreadable", "cannot read"):
             read(7, tmp_path)
 
 
@@ -96,7 +96,7 @@ def test_lists_of_status_may_be_empty_but_not_missing() -> None:
     text = "Name:\tx\nCpus_allowed:\tff\nCpus_allowed_list:\t0-2,7\nMems_allowed_list:\t\n"
     assert status.parse(text) == status.Allowed(frozenset({0, 1, 2, 7}), frozenset())
     for wrong in ("Name:\tx\n", "Cpus_allowed_list:\tx\nMems_allowed_list:\t0\n"):
-        with refused_with("procfs/no-list"):
+        with refused_with("input/invalid", "a list of numbers"):
             status.parse(wrong)
 
 
@@ -113,5 +113,5 @@ def test_huge_pages_of_a_group_have_the_same_form() -> None:
 
 @pytest.mark.parametrize("text", ["anon N0=x", "anon 5", "\n"])
 def test_a_line_that_is_no_figures_is_shown(text: str) -> None:
-    with refused_with("procfs/no-figures"):
+    with refused_with("input/invalid", "bytes for each NUMA node"):
         numa_stat.parse(text)

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from numalet.agent.findings.host import ProcfsNoFigures
-from numalet.core.model.findings import BadInput, Location
+from numalet.core.model import input_error
+from numalet.core.model.findings import Location
 
 _FIELD: Final = re.compile(r"N([0-9]{1,5})=([0-9]{1,20})", re.ASCII)
 
@@ -41,6 +41,10 @@ def parse(text: str, document: str = "memory.numa_stat") -> NumaStat:
         matches = [_FIELD.fullmatch(field) for field in fields]
         if not kind or None in matches:
             where = Location(document, line=number)
-            raise BadInput([ProcfsNoFigures(value=line[:80], where=where)])
+            raise input_error.Invalid(
+                f"invalid line {line[:80]!r}",
+                expected="bytes for each NUMA node, such as 'anon N0=4096 N1=0'",
+                where=where,
+            ).bad_input()
         bytes_by_kind[kind] = {int(match[1]): int(match[2]) for match in matches if match}
     return bytes_by_kind

@@ -13,10 +13,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from numalet.agent.findings.host import ProcfsNoArea
 from numalet.agent.host.procfs import process_file
 from numalet.agent.host.procfs.process_file import PROC
-from numalet.core.model.findings import BadInput, Location
+from numalet.core.model import input_error
+from numalet.core.model.findings import Location
 from numalet.core.model.value import Value
 
 _KIB: Final = 1024
@@ -80,7 +80,9 @@ def _areas(text: str, document: str) -> Iterator[Area]:
         match = _AREA.fullmatch(line)
         if match is None:
             where = Location(document, line=number)
-            raise BadInput([ProcfsNoArea(value=line[:80], where=where)])
+            raise input_error.Invalid(
+                f"invalid line {line[:80]!r}", expected="a memory area of numa_maps", where=where
+            ).bad_input()
         words = match["words"].split()
         sizes = [int(size[1]) for size in map(_PAGE_SIZE.fullmatch, words) if size]
         counts = {int(f[1]): int(f[2]) for f in map(_NODE.fullmatch, words) if f}

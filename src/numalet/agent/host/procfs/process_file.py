@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from numalet.agent.findings.host import ProcfsUnreadable
-from numalet.core.model.findings import BadInput
+from numalet.core.model import input_error
+from numalet.io import os_problem
 
 PROC: Final = Path("/proc")
 
@@ -22,4 +22,5 @@ def text_of(path: Path, errors: str) -> str | None:
         # The kernel returns ESRCH if the process ends between open and read.
         return None
     except OSError as error:
-        raise BadInput([ProcfsUnreadable(path=str(path), error=error.strerror)]) from None
+        problem = f"cannot read {str(path)!r}: {os_problem.text(error)}"
+        raise input_error.Unreadable(problem).bad_input() from None

@@ -9,12 +9,11 @@ import re
 from pathlib import Path
 from typing import Final
 
-from numalet.agent.findings.host import ProcfsNoList
 from numalet.agent.host.procfs import process_file
 from numalet.agent.host.procfs.process_file import PROC
-from numalet.core.model import cpu_set
+from numalet.core.model import cpu_set, input_error
 from numalet.core.model.cpu_set import CpuSet
-from numalet.core.model.findings import BadInput, Location
+from numalet.core.model.findings import Location
 from numalet.core.model.value import Value
 
 _LINE: Final = re.compile(r"^(Cpus|Mems)_allowed_list:[ \t]*(\S*)$", re.MULTILINE)
@@ -43,13 +42,9 @@ def parse(text: str, document: str = "status") -> Allowed:
         try:
             sets[name] = cpu_set.parse(lists[name])
         except (KeyError, cpu_set.CpuListError):
-            raise BadInput(
-                [
-                    ProcfsNoList(
-                        name=f"{name}_allowed_list",
-                        value=lists.get(name, ""),
-                        where=Location(document),
-                    )
-                ]
-            ) from None
+            raise input_error.Invalid(
+                f"invalid {name}_allowed_list {lists.get(name, '')!r}",
+                expected="a list of numbers such as 0-3,8",
+                where=Location(document),
+            ).bad_input() from None
     return Allowed(sets["Cpus"], sets["Mems"])

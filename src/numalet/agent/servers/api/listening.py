@@ -14,8 +14,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from numalet.agent.findings.servers import ApiSocket
 from numalet.agent.servers.endpoints import LONGEST_PATH_BYTES
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Location
 from numalet.io import os_problem
 from numalet.shared.web.accepting import MOST_WAITING
@@ -71,19 +71,21 @@ def _check_owner(path: Path) -> None:
     """Refuse a folder or socket that another user owns or may write."""
     folder = path.parent.stat()
     if folder.st_uid not in (os.geteuid(), 0):
-        raise _unusable(path, f"its folder belongs to the user {folder.st_uid}")
+        raise _unusable(path, f"its folder belongs to user {folder.st_uid}")
     # In a sticky folder such as /tmp, others cannot rename the socket.
     if folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not folder.st_mode & stat.S_ISVTX:
-        raise _unusable(path, "its folder can be written by others")
+        raise _unusable(path, "other users can write to its folder")
     try:
         there = path.lstat()
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(there.st_mode):
-        raise _unusable(path, "something that is no socket has its name")
+        raise _unusable(path, "a file that is not a socket has its name")
     if there.st_uid != os.geteuid():
-        raise _unusable(path, f"a socket of the user {there.st_uid} has its name")
+        raise _unusable(path, f"a socket of user {there.st_uid} has its name")
 
 
 def _unusable(path: Path, problem: str) -> BadInput:
-    return BadInput([ApiSocket(problem=problem, where=Location(str(path)))])
+    return input_error.Unavailable(
+        f"cannot serve the API on this socket: {problem}", where=Location(str(path))
+    ).bad_input()

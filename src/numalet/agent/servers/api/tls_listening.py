@@ -17,14 +17,15 @@ from typing import Any, Final
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from numalet.agent.findings.servers import KubeApiCertificate, KubeApiListen
 from numalet.agent.servers.api.application import application
 from numalet.agent.servers.api.status import Failure
 from numalet.agent.servers.dashboard import PATH, DashboardLinks
 from numalet.agent.servers.door import Door
 from numalet.agent.servers.endpoints import Address
-from numalet.core.model.findings import BadInput, Location
+from numalet.core.model import input_error
+from numalet.core.model.findings import Location
 from numalet.dashboard.served import ServedDashboard
+from numalet.io import os_problem
 from numalet.shared.web import accepting
 from numalet.shared.web.serving import serving
 from numalet.wording import kubernetes_api as words
@@ -37,16 +38,10 @@ def bound(address: Address) -> tuple[socket.socket, Address]:
     try:
         listener = accepting.tcp_listener(address.host, address.port)
     except OSError as error:
-        raise BadInput(
-            [
-                KubeApiListen(
-                    host=address.host,
-                    port=address.port,
-                    problem=error.strerror,
-                    where=Location("--kube-api"),
-                )
-            ]
-        ) from None
+        raise input_error.Unavailable(
+            f"cannot listen on port {address.port} of {address.host}: {os_problem.text(error)}",
+            where=Location("--kube-api"),
+        ).bad_input() from None
     return listener, Address(address.host, listener.getsockname()[1])
 
 
@@ -60,8 +55,9 @@ def context(certificate: Path, key: Path) -> ssl.SSLContext:
         context.load_cert_chain(certificate, key, password="")
     except (OSError, ValueError) as error:
         problem = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
-        where = Location(str(certificate))
-        raise BadInput([KubeApiCertificate(problem=problem, where=where)]) from None
+        raise input_error.Invalid(
+            f"cannot use the certificate with its key: {problem}", where=Location(str(certificate))
+        ).bad_input() from None
     return context
 
 
