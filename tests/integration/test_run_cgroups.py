@@ -43,7 +43,7 @@ def test_a_command_has_a_cgroup_as_long_as_it_runs(tmp_path: Path) -> None:
     done = run(tmp_path, "sh", "-c", shown)
     assert done.returncode == 6, done.stderr
     assert ["0", "0", str(64 << 20), "1"] == done.stdout.split()
-    assert "the kernel holds it there" in done.stderr
+    assert "enforced by the kernel" in done.stderr
     assert [each.name for each in (tmp_path / "fs").iterdir() if each.is_dir()] == []
 
 

@@ -44,7 +44,7 @@ def test_the_kernel_holds_a_command_to_its_place(tmp_path: Path) -> None:
     line = [sys.executable, "-m", "numalet", *words(tmp_path, "--", "sh", "-c", script)]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert done.returncode == 3, done.stderr
-    assert "the kernel holds it there" in done.stderr
+    assert "enforced by the kernel" in done.stderr
     cpus, nodes, score = (line.split()[-1] for line in done.stdout.splitlines())
     assert cpus.isdigit()
     assert int(cpus) // 2 == int(nodes)
@@ -85,7 +85,7 @@ def test_beside_an_agent_the_kernel_holds_a_command_as_well(tmp_path: Path, fork
         script = f"{STATUS}; cat /proc/self/oom_score_adj; exit 3"
         done = run(forks, agent.root, "--", "sh", "-c", script)
         assert done.returncode == 3, done.stderr
-        assert "the kernel holds it there" in done.stderr
+        assert "enforced by the kernel" in done.stderr
         cpus, nodes, score = (line.split()[-1] for line in done.stdout.splitlines())
         assert int(cpus) // 2 == int(nodes)
         assert score == "-997"

@@ -14,8 +14,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
-from numalet.agent.findings.run import RunKubeletPins
 from numalet.core.checkpoint import cpu_file, memory_file
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput
 from numalet.core.model.value import Value
 from numalet.io import kubelets
@@ -96,7 +96,16 @@ def _kubelets(places: Places) -> Iterator[Owner]:
 
 def refuse_to_pin(owners: Iterable[Owner]) -> None:
     """Raise ``BadInput`` if a kubelet pins, which would assign the CPUs of a command to pods."""
-    _refuse_beside(owners, RunKubeletPins)
+    pinning = [
+        input_error.Conflict(
+            f"{each.who} pins CPUs or memory and does not know this command, so its pods could "
+            "get the same CPUs; run the command as a pod of the cluster, or set the kubelet's "
+            "cpuManagerPolicy and memoryManagerPolicy to none"
+        )
+        for each in _pinning(owners)
+    ]
+    if pinning:
+        raise BadInput(pinning)
 
 
 def _is_same(one: Path, other: Path) -> bool:
@@ -108,15 +117,13 @@ def _is_same(one: Path, other: Path) -> bool:
 
 def refuse_to_enforce(owners: Iterable[Owner]) -> None:
     """Raise ``BadInput`` if a kubelet pins, which would undo what an agent sets."""
-    _refuse_beside(owners, AgentKubeletPins)
-
-
-def _refuse_beside(
-    owners: Iterable[Owner], of: type[RunKubeletPins] | type[AgentKubeletPins]
-) -> None:
-    pinning = [each for each in owners if each.kind is OwnerKind.STATIC_KUBELET]
+    pinning = [AgentKubeletPins(owner=each.who) for each in _pinning(owners)]
     if pinning:
-        raise BadInput(of(owner=each.who) for each in pinning)
+        raise BadInput(pinning)
+
+
+def _pinning(owners: Iterable[Owner]) -> Iterator[Owner]:
+    return (each for each in owners if each.kind is OwnerKind.STATIC_KUBELET)
 
 
 def _pins(root: Path) -> bool:

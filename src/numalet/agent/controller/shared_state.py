@@ -22,8 +22,8 @@ import msgspec
 from numalet.agent.controller import lock_file, root_folder
 from numalet.agent.controller.holders import Holders, RunHolder
 from numalet.agent.controller.root_folder import LOCK
-from numalet.agent.findings.run import RunNodeStateDamaged, RunNotAllowed
 from numalet.core.checkpoint.state_files import StateFiles
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.value import Value
 from numalet.io import os_problem
@@ -132,10 +132,10 @@ class SharedState:
             holders = _HOLDERS.decode(text or "[]")
             _check(holders)
         except (msgspec.MsgspecError, RecursionError, ValueError) as error:
-            path = str(self.folder / HOLDERS)
-            raise BadInput(
-                [RunNodeStateDamaged(path=path, error=str(error), where=Location(path))]
-            ) from None
+            raise input_error.Unreadable(
+                f"cannot read the list of commands: {error}; remove the file when no command runs",
+                where=Location(str(self.folder / HOLDERS)),
+            ).bad_input() from None
         alive = {each.uid for each in holders if self.holders.is_alive(each)}
         return Content(
             files,
@@ -169,9 +169,17 @@ def _refuse_others(root: Path) -> None:
     with suppress(FileNotFoundError):
         owner = root.stat().st_uid
         if os.geteuid() not in (0, owner):
-            raise BadInput(
-                [RunNotAllowed(root=str(root), owner=str(owner), where=Location(str(root)))]
-            )
+            raise BadInput([not_allowed(root)])
+
+
+def not_allowed(root: Path) -> Finding:
+    """The error for a root folder of another user. Raises ``OSError``."""
+    return input_error.Forbidden(
+        f"the root folder belongs to user {root.stat().st_uid}, and no other user may allocate "
+        "from it; run the command as that user (sudo), or set --root to a folder that manages "
+        "other CPUs and memory",
+        where=Location(str(root)),
+    )
 
 
 def _unusable(root: Path, error: OSError) -> Finding:
@@ -179,5 +187,5 @@ def _unusable(root: Path, error: OSError) -> Finding:
     where = Location(str(root))
     if isinstance(error, PermissionError):
         with suppress(OSError):
-            return RunNotAllowed(root=str(root), owner=str(root.stat().st_uid), where=where)
+            return not_allowed(root)
     return AgentRootUnusable(path=str(root), error=os_problem.text(error), where=where)

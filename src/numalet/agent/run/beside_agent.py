@@ -16,18 +16,10 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from numalet.agent.controller import shared_state
 from numalet.agent.controller.holders import CONTAINER
 from numalet.agent.controller.shared_state import SharedState
-from numalet.agent.findings.run import (
-    RunAgentDecides,
-    RunAgentSaysNo,
-    RunAgentSilent,
-    RunNoPlaceBesideAgent,
-    RunNotAllowed,
-    RunOtherUsersAgent,
-    RunWithdrawn,
-    RunWithdrawnInSilence,
-)
+from numalet.agent.findings.run import RunNoPlaceBesideAgent
 from numalet.agent.host.runtime.attempts import RUNS, Attempts
 from numalet.agent.host.runtime.shim import process_tree
 from numalet.agent.run import joining, request
@@ -37,6 +29,7 @@ from numalet.agent.run.options import SEARCH_SECONDS, RunOptions
 from numalet.agent.run.program import ReadyPlace
 from numalet.agent.run.queue import Waiter
 from numalet.agent.run.request import NAMESPACE
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.pod import ContainerKey, Pod
 from numalet.core.model.value import replace
@@ -173,7 +166,9 @@ class Agent:
                 if self._is_gone():
                     break
             time.sleep(joining.PAUSE_SECONDS)
-        return RunWithdrawn(root=str(self._root), message=self._warning())
+        return input_error.Unavailable(
+            f"the agent in {self._root} did not start the command: {self._warning()}"
+        )
 
     def _previewed(self, wait_seconds: float) -> Answer:
         return self._asked({"dryRun": "All", "waitMilliseconds": math.ceil(wait_seconds * 1000)})
@@ -183,10 +178,10 @@ class Agent:
         try:
             return run_document.decode(self._posted("runs", query))
         except AgentRefused as refused:
-            finding = RunAgentSaysNo(root=str(self._root), message=refused.message)
+            message = f"the agent in {self._root} refuses: {refused.message}"
             if refused.code in _BAD:
-                raise BadInput([finding]) from None
-            return finding
+                raise input_error.Invalid(message).bad_input() from None
+            return input_error.Unavailable(message)
 
     def _posted(self, resource: str, query: Query) -> Mapping[str, Any]:
         return self._patiently(
@@ -212,7 +207,7 @@ class Agent:
         """Return if the agent may still come back. Raises ``BadInput`` and ``AgentGone``."""
         finding = bad.findings[0]
         if finding.code == "client/not-allowed":
-            raise _not_allowed(self._root) from None
+            raise BadInput([shared_state.not_allowed(self._root)]) from None
         if finding.code not in _TRANSIENT:
             raise bad
         if not _is_over(away_since):
@@ -221,10 +216,11 @@ class Agent:
             raise AgentGone from None
         # The agent is starting or hangs. A command that waits anyway waits for this too.
         if time.monotonic() >= self._waits_until:
-            where = Location(str(self._root))
-            raise BadInput(
-                [RunAgentSilent(root=str(self._root), problem=str(finding), where=where)]
-            ) from None
+            raise input_error.Unavailable(
+                f"the agent in {self._root} runs but does not answer: {finding}; read its log, or "
+                "end it, and commands run without it",
+                where=Location(str(self._root)),
+            ).bad_input() from None
 
     def _is_gone(self) -> bool:
         """Whether the agent has removed the pod; False if it does not answer."""
@@ -244,7 +240,7 @@ class Agent:
                 about = event.get("involvedObject", {}).get("uid")
                 if about == self._pod.uid and event.get("type") == "Warning":
                     return str(event.get("message", ""))
-        return str(RunWithdrawnInSilence())
+        return "it gave no reason; see its log"
 
 
 def _earlier(away_since: float | None) -> float:
@@ -259,13 +255,11 @@ def _check(root: Path, options: RunOptions) -> None:
     """Raises ``BadInput`` for options that only work without an agent."""
     owner = root.stat().st_uid
     if owner != os.geteuid():
-        raise BadInput(
-            [
-                RunOtherUsersAgent(
-                    root=str(root), owner=owner, user=os.geteuid(), where=Location(str(root))
-                )
-            ]
-        )
+        raise input_error.Forbidden(
+            f"the agent belongs to user {owner} and cannot end programs of user {os.geteuid()}; "
+            f"run the command as user {owner}",
+            where=Location(str(root)),
+        ).bad_input()
     findings = Findings()
     given = {
         "--config": options.config_file,
@@ -275,16 +269,15 @@ def _check(root: Path, options: RunOptions) -> None:
     }
     for flag, value in given.items():
         if value is not None:
-            findings.add(RunAgentDecides(root=str(root), where=Location(flag)))
+            findings.add(
+                input_error.Conflict(
+                    f"the agent in {root} uses its own configuration; leave this option out",
+                    where=Location(flag),
+                )
+            )
     findings.raise_errors()
 
 
 def _agent_holds_lock(root: Path) -> bool:
     """``prepare`` fails while an agent has the lock."""
     return not SharedState(root).prepare()
-
-
-def _not_allowed(root: Path) -> BadInput:
-    return BadInput(
-        [RunNotAllowed(root=str(root), owner=str(root.stat().st_uid), where=Location(str(root)))]
-    )

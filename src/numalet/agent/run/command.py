@@ -12,7 +12,7 @@ from typing import Final
 from numalet.agent.controller import other_roots, owners, root_claim
 from numalet.agent.controller.owners import OwnerKind
 from numalet.agent.controller.shared_state import FOLDER, AgentHolds, SharedState
-from numalet.agent.findings.run import RunAgentsPrograms, RunOtherOwner, RunWaitsForAgent
+from numalet.agent.findings.run import RunOtherOwner, RunWaitsForAgent
 from numalet.agent.run import (
     beside_agent,
     child,
@@ -28,7 +28,7 @@ from numalet.agent.run.beside_agent import AgentGone
 from numalet.agent.run.child import EXIT_REFUSED
 from numalet.agent.run.options import RunOptions, Voice
 from numalet.agent.run.queue import Waiter
-from numalet.core.model.findings import BadInput, Finding, Location, Severity
+from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.pod import Pod
 from numalet.insight.output.run_document import RunDocument
 from numalet.io.agent_client import places
@@ -75,7 +75,7 @@ def _decide_and_run(pod: Pod, root: Path, options: RunOptions, voice: Voice, wai
                 return _run_without_agent(pod, state, root, options, voice, waiter)
         if not programs:
             continue
-        alone = RunAgentsPrograms(root=str(root), count=programs, where=Location(str(root)))
+        alone = leftovers.still_running(root, programs)
         if not waiter.waits or options.dry_run:
             raise BadInput([alone])
         too_late = waiter.turn()

@@ -13,6 +13,9 @@ from numalet.agent.controller.shared_state import Content
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.runtime.attempts import RUNS, Attempts, AttemptState
 from numalet.agent.host.runtime.shim import process_tree
+from numalet.core.model import input_error
+from numalet.core.model.findings import Finding, Location, Severity
+from numalet.wording import numbers
 
 NO_SESSION: Final = -1
 _PATIENCE_SECONDS: Final = 30.0
@@ -25,6 +28,16 @@ def agents_programs(root: Path, content: Content) -> int:
     going_on = (AttemptState.STARTING, AttemptState.RUNNING)
     latest = Attempts(root / RUNS).latest()
     return sum(each.state() in going_on for each in latest if each.key.pod_uid not in own)
+
+
+def still_running(root: Path, count: int, severity: Severity = Severity.ERROR) -> Finding:
+    """The finding for programs of an agent that has stopped."""
+    return input_error.Conflict(
+        f"a stopped agent left {numbers.counted(count, 'program')} running with CPUs and memory "
+        f"of {root}; start the agent again, or end them",
+        where=Location(str(root)),
+        severity=severity,
+    )
 
 
 def clear(holder: RunHolder, tree: CgroupTree | None, root: Path) -> None:

@@ -12,13 +12,12 @@ from numalet.agent.controller import settings
 from numalet.agent.controller.holders import CONTAINER, RunHolder
 from numalet.agent.controller.settings import AgentOptions
 from numalet.agent.controller.shared_state import AgentHolds, Content, SharedState
-from numalet.agent.findings.run import RunAgentsPrograms
 from numalet.agent.host.runtime import host_capabilities
 from numalet.agent.run import leftovers, lost_promises, placing
 from numalet.agent.run.request import NAMESPACE
 from numalet.agent.servers.api import node_state
 from numalet.agent.servers.api.served import OWN_GROUP
-from numalet.core.model.findings import BadInput, Finding, Location, Severity
+from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 from numalet.core.snapshot import placement
@@ -60,9 +59,7 @@ def _listed(root: Path, state: SharedState, content: Content) -> Listing:
     node, live = _node(root, content)
     items = [_placement(each, state.holders.since(each), node) for each in live]
     programs = leftovers.agents_programs(root, content)
-    note = RunAgentsPrograms(
-        root=str(root), count=programs, where=Location(str(root)), severity=Severity.WARNING
-    )
+    note = leftovers.still_running(root, programs, Severity.WARNING)
     return Listing(items, None if node is None else _state(node), (note,) if programs else ())
 
 

@@ -10,13 +10,13 @@ from contextlib import ExitStack, suppress
 from typing import Final
 
 from numalet.agent.controller.holders import Holders, RunHolder
-from numalet.agent.findings.run import RunOutOfSight
 from numalet.agent.host.cgroup_v2 import writing
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.runtime import process_inspection
 from numalet.agent.host.runtime.shim import process_tree
 from numalet.agent.run import leftovers
 from numalet.core.enforcement.settings import CgroupSettings
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput
 from numalet.core.node.node import Node
 
@@ -48,7 +48,14 @@ class OtherRuns:
         # Processes in another pid namespace are invisible here.
         unseen = [e for e in shared if not self._has_cgroup(e) and self._processes(e) is None]
         if unseen:
-            raise BadInput(RunOutOfSight(pid=each.pid, command=each.command) for each in unseen)
+            raise BadInput(
+                input_error.Conflict(
+                    f"process {each.pid} ({each.command}) uses shared CPUs in another PID "
+                    "namespace, and numalet cannot move it off the CPUs for this command; run this "
+                    "command in that namespace or in the host's, or wait until the process ends"
+                )
+                for each in unseen
+            )
 
     def wait(self, live: Sequence[RunHolder], seconds: float) -> None:
         """Sleep until one of these runs ends, at most this long."""

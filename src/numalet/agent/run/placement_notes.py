@@ -12,7 +12,6 @@ from numalet.agent.controller.holders import CONTAINER
 from numalet.agent.findings.run import (
     RunHeldByKernel,
     RunHeldByProcess,
-    RunHolderFinding,
     RunOutsideAffinity,
     RunRefused,
     RunRootless,
@@ -64,7 +63,7 @@ def holders(answer: NoPlace) -> str:
     for each in answer.holders[:_MOST_NAMED]:
         held = placement.of_container(answer.node.snapshot, each.uid, CONTAINER)
         what = numbers.cpus(held.cpus) if held.cpus else "the shared CPUs"
-        lines.append(str(RunHolderFinding(pid=each.pid, command=each.command, what=what)))
+        lines.append(f"process {each.pid} ({each.command}) has {what}")
     if len(answer.holders) > _MOST_NAMED:
         lines.append("...")
     return "; ".join(lines)

@@ -13,7 +13,7 @@ from numalet.agent.controller.holders import CONTAINER, RunHolder
 from numalet.agent.controller.owners import Places
 from numalet.agent.controller.recovery import Premises
 from numalet.agent.controller.shared_state import AgentHolds, Content, SharedState
-from numalet.agent.findings.run import RunOtherConfiguration, RunUnpromised
+from numalet.agent.findings.run import RunUnpromised
 from numalet.agent.host.cgroup_v2 import hold
 from numalet.agent.host.procfs import kernel
 from numalet.agent.host.runtime import starting
@@ -27,6 +27,7 @@ from numalet.agent.run.other_runs import OtherRuns
 from numalet.core.admission.decision import Decision
 from numalet.core.enforcement import desired, limits
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.pod import ContainerKey, Pod
 from numalet.core.model.value import Value, replace
@@ -203,7 +204,11 @@ class Placer:
         except BadInput as bad:
             if not content.live:
                 raise
-            raise BadInput([RunOtherConfiguration(text=bad.findings[0].fields["text"])]) from None
+            raise input_error.Conflict(
+                "this configuration conflicts with the one of running commands "
+                f"({bad.findings[0].fields['text']}); use theirs (-c, --policy), or wait until "
+                "they end"
+            ).bad_input() from None
         for before, after in zip(content.live, live, strict=True):
             if before is not after:
                 finding = RunUnpromised(

@@ -8,16 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from numalet.agent.controller.holders import CONTAINER
-from numalet.agent.findings.run import (
-    RunNoDevices,
-    RunNotPositive,
-    RunPageSize,
-    RunPair,
-    RunPartOfAPage,
-    RunQuantity,
-    RunSizeWithoutUnit,
-)
-from numalet.core.model import plain_numbers, resources
+from numalet.core.model import input_error, plain_numbers, resources
 from numalet.core.model.findings import BadInput, Findings, Location
 from numalet.core.model.node_constraints import UNCONSTRAINED
 from numalet.core.model.pod import Container, Pod, QosClass
@@ -81,7 +72,13 @@ def check_devices(request: RunRequest, known: Devices) -> None:
     for resource in request.devices:
         if resource not in known:
             there = ", ".join(sorted(known)) or "none"
-            findings.add(RunNoDevices(resource=resource, known=there, where=Location("--device")))
+            findings.add(
+                input_error.NotFound(
+                    f"there are no devices {resource!r}, only {there}; name a device file with "
+                    "--devices",
+                    where=Location("--device"),
+                )
+            )
     findings.raise_errors()
 
 
@@ -89,10 +86,12 @@ def _amount(text: str, flag: str, findings: Findings) -> Quantity | None:
     try:
         quantity = Quantity.parse(text)
     except QuantityError as error:
-        findings.add(RunQuantity(value=text, problem=error.go_text, where=Location(flag)))
+        problem = f"invalid quantity {text!r}: {error.go_text}"
+        findings.add(input_error.Invalid(problem, where=Location(flag)))
         return None
     if quantity.sign <= 0:
-        findings.add(RunNotPositive(value=text, where=Location(flag)))
+        problem = f"{text!r} is not greater than 0"
+        findings.add(input_error.Invalid(problem, where=Location(flag)))
         return None
     return quantity
 
@@ -100,7 +99,14 @@ def _amount(text: str, flag: str, findings: Findings) -> Quantity | None:
 def _size(text: str, flag: str, findings: Findings) -> Quantity | None:
     """Parse a size; refuse a number so small that its unit is probably missing."""
     if plain_numbers.lacks_unit(text):
-        findings.add(RunSizeWithoutUnit(value=text.strip(), where=Location(flag)))
+        number = text.strip()
+        findings.add(
+            input_error.Invalid(
+                f"{number} without a unit is {number} bytes; write the unit, such as {number}Gi or "
+                f"{number}Mi",
+                where=Location(flag),
+            )
+        )
         return None
     return _amount(text, flag, findings)
 
@@ -110,13 +116,25 @@ def _pages(name: str, text: str, findings: Findings) -> Quantity | None:
     flag = f"--{name}"
     page = resources.page_bytes(name)
     if page is None:
-        findings.add(RunPageSize(value=name, where=Location("--hugepages")))
+        findings.add(
+            input_error.Invalid(
+                f"invalid huge page size {name!r}",
+                expected="hugepages-2Mi or hugepages-1Gi",
+                where=Location("--hugepages"),
+            )
+        )
         return None
     if text.isascii() and text.isdigit() and int(text):
         return Quantity.from_bytes(int(text) * page)
     amount = _amount(text, flag, findings)
     if amount is not None and amount.value % page:
-        findings.add(RunPartOfAPage(value=text, page=str(name), where=Location(flag)))
+        findings.add(
+            input_error.Invalid(
+                f"{text!r} is not a multiple of the page size of {name}; a plain number counts "
+                "pages",
+                where=Location(flag),
+            )
+        )
         return None
     return amount
 
@@ -152,8 +170,15 @@ def parse_pairs(texts: tuple[str, ...], flag: str) -> Mapping[str, str]:
     pairs: dict[str, str] = {}
     for text in texts:
         name, equals, amount = text.partition("=")
-        if not (name and equals and amount) or name in pairs:
-            findings.add(RunPair(value=text, where=Location(flag)))
+        if not (name and equals and amount):
+            findings.add(
+                input_error.Invalid(
+                    f"invalid value {text!r}", expected="NAME=AMOUNT", where=Location(flag)
+                )
+            )
+        elif name in pairs:
+            problem = f"{name!r} has two amounts, {pairs[name]!r} and {amount!r}"
+            findings.add(input_error.Duplicate(problem, where=Location(flag)))
         pairs[name] = amount
     if findings.all:
         raise BadInput(findings.all)

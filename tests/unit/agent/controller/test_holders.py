@@ -102,4 +102,4 @@ def test_a_name_that_leads_elsewhere_is_damage(tmp_path: Path, uid: str) -> None
         state.write({}, (holder(uid),))
     with pytest.raises(BadInput) as bad, state.held():
         pass
-    assert [each.code for each in bad.value.findings] == ["run/node-state-damaged"]
+    assert [each.code for each in bad.value.findings] == ["input/unreadable"]

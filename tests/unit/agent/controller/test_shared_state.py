@@ -36,8 +36,8 @@ def test_another_user_is_told_whose_node_state_they_are(reachable: Path) -> None
         [sys.executable, "-c", CODE, str(root)], capture_output=True, text=True, check=True
     )
     code, said = done.stdout.split(maxsplit=1)
-    assert code == "run/not-allowed"
-    assert f"the root folder {root} belongs to user 0" in said
+    assert code == "input/forbidden"
+    assert f"{root}: the root folder belongs to user 0" in said
     assert "sudo" in said
 
 
@@ -75,7 +75,7 @@ def test_a_damaged_or_foreign_list_of_runs_is_a_finding(tmp_path: Path, text: st
     with pytest.raises(BadInput) as bad, state.held():
         pass
     (finding,) = bad.value.findings
-    assert ("run/node-state-damaged", str(path)) == (finding.code, finding.where.document)
+    assert ("input/unreadable", str(path)) == (finding.code, finding.where.document)
     assert "runs" in finding.located
 
 

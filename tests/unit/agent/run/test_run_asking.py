@@ -116,7 +116,7 @@ def test_who_waits_waits_for_an_agent_that_holds_the_node_state_and_is_silent(
     monkeypatch.setattr(beside_agent, "PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr(beside_agent, "_PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(beside_agent, "_agent_holds_lock", lambda _: True)
-    assert _silent(waits_until=0.0) == ["run/agent-silent"]
+    assert _silent(waits_until=0.0) == ["input/unavailable"]
     assert _silent(waits_until=float("inf")) == []
 
 

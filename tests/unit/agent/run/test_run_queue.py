@@ -109,5 +109,5 @@ def test_how_long_a_command_waited_in_vain_is_told(tmp_path: Path) -> None:
     assert list(waiter.in_vain()) == []
     waiter.last = 0.0
     (finding,) = waiter.in_vain()
-    assert str(finding) == "waited 60 s, and there is still no place for './app'"
+    assert str(finding) == "timed out after 60 s: './app' still does not fit"
     assert list(Waiter(tmp_path / "queue", None, "./app", lambda _: None).in_vain()) == []

@@ -61,7 +61,7 @@ def test_cpus_outside_the_inherited_affinity_are_told(monkeypatch: pytest.Monkey
     assert codes({0, 1}) == ["run/held-by-process", "run/outside-affinity"]
     _, note = placement_notes.held(placed)
     assert str(note).startswith(
-        "not in the CPU affinity that this process inherited (CPUs 0-1): CPU 2; "
+        "CPU 2: outside the CPU affinity that this process inherited (CPUs 0-1), "
     )
 
 
