@@ -1,7 +1,7 @@
 """Reads the version of a kubelet from its program file, without executing it.
 
-A Go program contains its build info: linker flags, with which Kubernetes and distributions set the
-version, and module versions.
+The build info of a Go program has the linker flags, where Kubernetes and distributions set the
+version, and the versions of modules.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Processes are recognised by name, including larger programs with a kubelet inside. The root
 directory on the command line is resolved in the file system of the process, which may be a
-container. In doubt a kubelet counts as running: a refusal is better than writing below a running
+container. In doubt a kubelet is assumed to run: a refusal is better than writing below a running
 kubelet.
 """
 
@@ -34,7 +34,7 @@ _LONGEST_ADDRESS: Final = 107
 
 
 def at_work_in(directory: Path, proc: Path = PROC) -> str | None:
-    """The running kubelet in a few words, or None.
+    """The running kubelet in a few words, if there is one.
 
     Args:
         directory: a possible root directory of a kubelet.
@@ -91,7 +91,6 @@ class KubeletProcess(Value):
 
 
 def processes(proc: Path = PROC) -> Iterator[KubeletProcess]:
-    """All kubelet processes of this machine."""
     for folder in _processes(proc):
         process = _process(folder)
         if process is not None:
@@ -99,7 +98,6 @@ def processes(proc: Path = PROC) -> Iterator[KubeletProcess]:
 
 
 def process_of(directory: Path, proc: Path = PROC) -> KubeletProcess | None:
-    """The kubelet process with this root directory, or None."""
     for folder in _processes(proc):
         name = _name(folder)
         if name is not None and _works_in(folder, name, directory):
@@ -110,7 +108,6 @@ def process_of(directory: Path, proc: Path = PROC) -> KubeletProcess | None:
 
 
 def _process(folder: Path) -> KubeletProcess | None:
-    """A kubelet process in /proc; None for other and ended processes."""
     name = _name(folder)
     if name is None:
         return None
@@ -153,7 +150,7 @@ def _started_ticks(process: Path) -> int:
 
 
 def config_file(directory: Path, process: KubeletProcess | None) -> Path | None:
-    """The configuration file of the kubelet with this root directory, or None.
+    """The configuration file of the kubelet with this root directory, if known.
 
     It is the one on the command line, else ``config.yaml`` in the directory, as kubeadm writes it.
     """
@@ -165,7 +162,7 @@ def config_file(directory: Path, process: KubeletProcess | None) -> Path | None:
 
 
 def config_sources(directory: Path, process: KubeletProcess | None) -> ConfigSources | None:
-    """The sources of the kubelet's configuration, without unknown flags; or None."""
+    """The sources of the kubelet's configuration, without flags of no known release."""
     file = config_file(directory, process)
     given = () if process is None else process.flags
     flags = [(name, value) for name, value in given if kubelet_flags.is_known(name)]
@@ -236,7 +233,6 @@ def _works_in(process: Path, name: str, directory: Path) -> bool:
 
 
 def _answer(folder: Path) -> str | None:
-    """The reaction of the kubelet's socket in a folder, or None."""
     import socket  # Commands ask this only before they write below a kubelet's folder.
 
     if not folder.is_dir():

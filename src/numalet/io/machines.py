@@ -81,7 +81,7 @@ class LoadedMachine(ShownValue):
 
 
 class MachineChoice(Value):
-    """A machine as the user chose it; the fields are the arguments of ``open_machine``."""
+    """The arguments of ``open_machine``, as the user chose them."""
 
     text: str | None = None
     memory_per_node: str | None = None
@@ -138,7 +138,7 @@ def _open_source(text: str | None) -> LoadedMachine:
 
 
 def open_folder(folder: Path, document: str) -> LoadedMachine:
-    """The machine of a folder with a ``/sys`` tree. Raises ``BadInput``."""
+    """Raises ``BadInput`` if the folder has no ``/sys`` tree."""
     if not _exists(str(folder)):
         raise BadInput([MachineUnknown(value=document, where=Location(document))])
     tree = roots.tree_of_folder(folder, document)
@@ -207,7 +207,6 @@ def _of_tree(tree: Tree, document: str) -> LoadedMachine:
 
 
 def _unreadable(tree: FolderTree, document: str) -> tuple[Finding, ...]:
-    """One note about all unreadable files."""
     paths = list(dict.fromkeys(tree.unreadable))
     if not paths:
         return ()
@@ -222,7 +221,6 @@ def _unreadable(tree: FolderTree, document: str) -> tuple[Finding, ...]:
 
 
 def _open_document(path: Path, text: str, memory_per_node: str | None) -> LoadedMachine:
-    """The machine of a machine file, of a MachineInfo, or of a program's output."""
     content = yaml_source.read_text(path)
     if machine_listing.resembles(content):
         return _of_listing(content, text, memory_per_node)
@@ -271,7 +269,7 @@ def _open_profile(text: str, hugepages_per_node: Mapping[str, str]) -> LoadedMac
 
 
 def refuse_memory(machine: str, memory_per_node: str | None) -> None:
-    """Raise ``BadInput`` if a memory size is given; only shapes need one."""
+    """Raise ``BadInput`` for a memory size, which only shapes need."""
     if memory_per_node is not None:
         raise BadInput(
             [
@@ -288,7 +286,7 @@ def refuse_memory(machine: str, memory_per_node: str | None) -> None:
 def with_pages(loaded: LoadedMachine, hugepages_per_node: Mapping[str, str]) -> LoadedMachine:
     """The machine with these huge pages on every node with CPUs, and a note about it.
 
-    It no longer equals its ``tree``, so it has None.
+    It has no ``tree``, because it differs from what was read.
 
     Raises:
         BadInput: a count is invalid, or the machine has other page sizes only.
@@ -348,7 +346,6 @@ def _pages(hugepages_per_node: Mapping[str, str], findings: Findings) -> tuple[H
 
 
 def _page_count(text: str, findings: Findings) -> int:
-    """The number of pages in a flag; 0 after a finding."""
     digits = text.strip()
     if digits.isascii() and digits.isdigit() and len(digits) < 20:
         return int(digits)

@@ -25,7 +25,6 @@ _ABOVE: Final = 10
 
 
 def is_too_deep(text: bytes) -> bool:
-    """Whether a JSON text is nested beyond the limit."""
     if text.count(b"[") + text.count(b"{") <= limits.NESTING:
         return False
     # A fast upper bound: it counts brackets in strings, too.

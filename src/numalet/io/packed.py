@@ -27,8 +27,6 @@ _BLOCK: Final = 512
 
 
 class LimitPassedError(Exception):
-    """A limit is exceeded; has the fields of the finding."""
-
     def __init__(self, what: str, limit: int) -> None:
         self.what = what
         self.limit = limit
@@ -77,8 +75,6 @@ class Meter:
 
 
 class _Unpacked:
-    """The content of a compressed stream, limited to a multiple of its size."""
-
     def __init__(self, packed: Meter, form: Callable[[Any], Any], most_times: int) -> None:
         self._packed = packed
         self._plain = form(packed)
@@ -97,8 +93,6 @@ class _Unpacked:
 
 
 class _StrictTarInfo(tarfile.TarInfo):
-    """A header that ends the archive only at the regular end mark."""
-
     @classmethod
     def fromtarfile(cls, archive: tarfile.TarFile, /) -> Self:
         try:
@@ -150,6 +144,5 @@ def members(
 
 
 def first_line(error: Exception) -> str:
-    """A library's error in one short line."""
     text = str(error).strip().splitlines() or [type(error).__name__]
     return text[0][:200]

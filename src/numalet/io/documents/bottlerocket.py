@@ -145,7 +145,7 @@ def fields(
 
 
 class _Translation(Mutable):
-    """The fields so far, and for the path of each field the setting that it came from."""
+    """The fields so far, and the setting behind the path of each."""
 
     locate: Callable[[str], Location]
     fields: dict[str, Any] = field(default_factory=dict)
@@ -153,7 +153,6 @@ class _Translation(Mutable):
     warnings: list[Finding] = field(default_factory=list)
 
     def translate(self, settings: Mapping[str, Any]) -> None:
-        """Translate all settings; warn about unknown ones."""
         for name, value in settings.items():
             if name not in _KNOWN:
                 where, nearest = self.locate(name), typed.nearest(name, _KNOWN)
@@ -181,7 +180,6 @@ class _Translation(Mutable):
             reserved.setdefault("memory", f"{255 + 11 * pods}Mi")
 
     def location(self, path: str) -> Location:
-        """The place of the setting that the field at a path came from."""
         around = path.removeprefix("$").removeprefix(".")
         name = around
         while around and around not in self.made_of:
@@ -211,9 +209,9 @@ class _Translation(Mutable):
             entries.append(entry)
 
     def _put_extra(self, value: Any) -> None:
-        """Add the extra fields, which are YAML in base64."""
         where = self.locate(_EXTRA)
         try:
+            # Extra fields are YAML in base64.
             text = base64.b64decode(value, validate=True).decode()
             (document,) = yaml_source.load_documents(text, where.document)
         except (BadInput, TypeError, ValueError, binascii.Error):
@@ -260,7 +258,7 @@ def _plain(value: Any) -> Any:
 
 
 def _lines(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
-    """The names that lead to each table and key, with the line on which it begins."""
+    """The path of each table and key, with its first line."""
     table: tuple[str, ...] = ()
     fence = ""
     for number, line in enumerate(text.split("\n"), 1):

@@ -66,13 +66,11 @@ class ClaimReading(Value):
 
 
 def part(value: object, name: str) -> Mapping[str, Any]:
-    """A member that is an object, or an empty mapping."""
     member = value.get(name) if isinstance(value, Mapping) else None
     return member if isinstance(member, Mapping) else {}
 
 
 def items(value: object, name: str) -> Iterator[Mapping[str, Any]]:
-    """The objects in a member that is a list."""
     member = value.get(name) if isinstance(value, Mapping) else None
     for each in member if isinstance(member, list) else ():
         if isinstance(each, Mapping):
@@ -95,7 +93,6 @@ def device_class(spec: Mapping[str, Any], reading: ClaimReading) -> DeviceClass:
 def claim(
     value: Mapping[Any, Any], spec: Mapping[str, Any], reading: ClaimReading, *, is_template: bool
 ) -> ResourceClaim:
-    """The claim with this ``spec``, or the template that contains it."""
     path = ".spec.spec.devices" if is_template else ".spec.devices"
     devices = part(spec, "devices")
     requests = tuple(

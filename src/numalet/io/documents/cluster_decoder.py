@@ -31,7 +31,7 @@ _POD: Final = "Pod"
 T = TypeVar("T")
 
 _Reader: TypeAlias = Callable[[bytes, Place, Findings], tuple[str, Any] | None]
-"""Returns the key and the value of an object, or None after adding findings."""
+"""Returns the key and the value of an object, or nothing but findings."""
 
 
 class _Named(msgspec.Struct, rename="camel"):
@@ -64,13 +64,12 @@ class ObjectDecoder:
             numa_node_class.KIND: _numa_node_class,
         }
         # The key keeps an object that arrives again from being counted twice. Beyond MOST_WARNINGS
-        # the value is None: counted, without its finding.
+        # an object is counted without its finding.
         self._left_out: dict[tuple[str, str], Finding | None] = {}
         self._named = 0
         self._unread_pods: dict[str, str] = {}
 
     def knows(self, kind: str) -> bool:
-        """Whether this kind is decoded."""
         return kind in self._readers
 
     @property
@@ -79,7 +78,7 @@ class ObjectDecoder:
         return self._named < MOST_WARNINGS
 
     def decode(self, kind: str, text: bytes, place: Place) -> tuple[str, Any] | None:
-        """The key and the value of an object of a known kind, or None if it is unreadable."""
+        """The key and the value of an object of a known kind."""
         findings = Findings()
         made = None
         if nesting.is_too_deep(text):
@@ -93,7 +92,6 @@ class ObjectDecoder:
         return made
 
     def leave_out(self, kind: str, text: bytes, findings: Findings) -> None:
-        """Record an unreadable object."""
         read = read_as(text, _Name)
         named = _Named() if read is None else read.metadata
         name = "/".join(filter(None, (named.namespace, named.name)))
@@ -125,7 +123,6 @@ class ObjectDecoder:
         return Counter(self._unread_pods.values())
 
     def notes(self) -> tuple[Finding, ...]:
-        """Findings about the unreadable objects."""
         more = len(self._left_out) - self._named
         said = (ClusterMoreLeftOut(count=more),) if more else ()
         return (*filter(None, self._left_out.values()), *said)
@@ -142,7 +139,7 @@ class ObjectDecoder:
 def of_kinds(
     kept: Mapping[str, Mapping[str, Any]], unread_pods: Mapping[str, int], notes: Iterable[Finding]
 ) -> ClusterObjects:
-    """The objects of a cluster, from those that ``decode`` returned, by kind and key."""
+    """The objects of a cluster by kind and key, as ``decode`` returns them."""
 
     def of_kind(kind: str) -> Mapping[str, Any]:
         return kept.get(kind, {})
@@ -204,7 +201,6 @@ def node_name_of(text: bytes) -> str:
 
 
 def read_as(text: bytes, shape: type[Any]) -> Any:
-    """The JSON text in this shape, or None if it does not match."""
     try:
         return nesting.decode(msgspec.json.Decoder(shape), text)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -119,7 +119,7 @@ class ObjectReader:
         return warnings
 
     def read(self, source: IO[bytes], document: str) -> None:
-        """Read all objects of a text. Raises ``BadInput``."""
+        """Raises ``BadInput``."""
         for count, each in enumerate(object_stream.objects(source, document)):
             if count == limits.OBJECTS_OF_A_DUMP:
                 where = Location(document, each.path, each.line)
@@ -128,7 +128,6 @@ class ObjectReader:
             self._read(each, document)
 
     def objects(self, notes: Iterable[Finding] = ()) -> ClusterObjects:
-        """The objects so far; ``notes`` join the findings about them."""
         said = (*notes, *self._decoder.notes())
         return cluster_decoder.of_kinds(self._kept, self._decoder.unread_pods(), said)
 
@@ -175,7 +174,6 @@ def _is_wanted(member: tarfile.TarInfo) -> bool:
 
 
 def _kind(each: ObjectText) -> str:
-    """The kind of an object; empty if it has none."""
     # API servers write apiVersion and kind first, so this avoids decoding objects of other kinds.
     pattern = _KIND if each.is_json else _YAML_KIND
     match = pattern.search(each.text[:_KIND_BYTES] if each.is_json else each.text)
@@ -188,7 +186,6 @@ def _kind(each: ObjectText) -> str:
 
 
 def _as_json(each: ObjectText, document: str, findings: Findings) -> bytes:
-    """A YAML object as JSON, or empty after findings."""
     try:
         value = _yaml_value(each, document)
         return msgspec.json.encode(value)

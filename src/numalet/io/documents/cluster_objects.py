@@ -114,7 +114,6 @@ class NodeObjectReader:
         self._shared = Shared()
 
     def read(self, text: bytes, place: Place, findings: Findings) -> ListedNode | None:
-        """The node in a JSON text, or None after findings."""
         return cluster_values.read(_NODE, text, place, findings, self._node)
 
     def _node(self, given: _Node, place: Place, findings: Findings) -> ListedNode:
@@ -137,7 +136,6 @@ class NodeObjectReader:
 
 
 def budget(text: bytes, place: Place, findings: Findings) -> BudgetFacts | None:
-    """The PodDisruptionBudget in a JSON text, or None after findings."""
     return cluster_values.read(_BUDGET, text, place, findings, _budget)
 
 
@@ -152,7 +150,6 @@ def _budget(given: _Budget, place: Place, findings: Findings) -> BudgetFacts:
 
 
 def topology(text: bytes, place: Place, findings: Findings) -> TopologyFacts | None:
-    """The NodeResourceTopology in a JSON text, or None after findings."""
     return cluster_values.read(_TOPOLOGY, text, place, findings, _topology)
 
 

@@ -135,7 +135,6 @@ class PodReader:
         self._shared = Shared()
 
     def read(self, text: bytes, place: Place, findings: Findings) -> ClusterPod | None:
-        """The pod in a JSON text, or None after findings."""
         return cluster_values.read(_DECODER, text, place, findings, self._cluster_pod)
 
     def _cluster_pod(self, given: _PodObject, place: Place, findings: Findings) -> ClusterPod:
@@ -211,8 +210,8 @@ class PodReader:
         self, status: _Status, place: Place, findings: Findings
     ) -> StatusResources | None:
         # An entry without amounts is skipped: the kubelet read it as zero, but it gave the pod its
-        # resources before the status had such amounts. Kubelets before 1.33 write none, API servers
-        # before 1.27 drop them.
+        # resources before the status had such amounts. Kubelets write amounts from 1.33 on; API
+        # servers before 1.27 drop them.
         containers = _with_amounts(status.container_statuses)
         init = _with_amounts(status.init_container_statuses)
         if not containers and not init:

@@ -56,7 +56,6 @@ class Shared:
 def decode(
     decoder: msgspec.json.Decoder[T], text: bytes, place: Place, findings: Findings
 ) -> T | None:
-    """The object in a JSON text, or None after one finding."""
     try:
         return decoder.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -71,7 +70,7 @@ def read(
     findings: Findings,
     make: Callable[[T, Place, Findings], M],
 ) -> M | None:
-    """Decode a JSON text and pass the object to ``make``; None if either adds an error."""
+    """Decode a JSON text and pass the object to ``make``; errors of either leave it out."""
     of_object = Findings()
     given = decode(decoder, text, place, of_object)
     made = None if given is None else make(given, place, of_object)
@@ -84,14 +83,13 @@ def is_there(raw: msgspec.Raw) -> bool:
 
 
 def plain(raw: msgspec.Raw) -> Any:
-    """The decoded value of a member, or None if it is absent."""
     return msgspec.json.decode(raw) if is_there(raw) else None
 
 
 def moment(
     text: str | None, place: Place, path: tuple[str, str], findings: Findings
 ) -> float | None:
-    """Seconds since 1970, or None without a valid time; ``path`` is that of the text."""
+    """Seconds since 1970; ``path`` is that of the text, for findings."""
     if not text:
         return None
     seconds = _seconds(text)
@@ -112,7 +110,6 @@ def _seconds(text: str) -> float | None:
 
 
 def taint_effect(value: object, place: Place, findings: Findings) -> TaintEffect | None:
-    """The effect of a taint or toleration, or None if it is absent or invalid."""
     if value is None:
         return None
     effect = _EFFECTS.get(value) if isinstance(value, str) else None

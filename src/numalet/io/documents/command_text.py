@@ -69,7 +69,7 @@ class CommandText(Value, kw_only=True):
 
 
 def read(text: str, document: str) -> CommandText | None:
-    """The command line in a text, or None if there is not one.
+    """The command line in a text, if there is one.
 
     Raises:
         BadInput: its quotes do not match, or the text belongs to another program.
@@ -135,7 +135,6 @@ def _unquoted(match: re.Match[str]) -> str:
 
 
 def _of_log(text: str) -> CommandText:
-    """The flags of the last start in the log."""
     flags: dict[str, str] = {}
     last = ""
     begins = 0
@@ -196,7 +195,6 @@ def _of_command(text: str) -> CommandText | None:
 
 
 def _is_program(piece: str, before: list[str], after: list[str]) -> bool:
-    """Whether this word of a line is a program that runs a kubelet."""
     if piece.rpartition("/")[2] not in PROGRAMS or piece.startswith("-"):
         return False
     # Rows such as ``grep kubelet``, or a path in another program's flags.
@@ -213,7 +211,6 @@ def _are_columns(before: list[str]) -> bool:
 
 
 def _from_program(source: str, text: str, words: list[str]) -> CommandText | None:
-    """The words after the program, or None without a program."""
     for at, word in enumerate(words):
         if word.startswith("-") or _ASSIGNMENT.match(word):
             continue
@@ -285,7 +282,6 @@ class _Unit(Mutable):
     unset: list[str] = field(default_factory=list)
 
     def set(self, key: str, value: str) -> None:
-        """Apply a setting."""
         # In systemd, an empty value resets the list.
         match key:
             case "Environment":

@@ -117,7 +117,6 @@ def fields(settings: VendorSettings, value: object, path: str, source: Source) -
 
 
 def _put(fields: dict[str, Any], field: str, value: Any) -> None:
-    """Set a field, or one key of it."""
     # ``field<`` is a map that vendors also write like the kubelet's flag: ``name<threshold,...``.
     if field.endswith("<") and isinstance(value, str):
         pairs = (pair.partition("<") for pair in value.split(",") if pair)
@@ -284,7 +283,6 @@ def _merged(group: tuple[str, ...], parts: Sequence[ConfigPart]) -> ConfigPart:
 
 
 def note(part: ConfigPart, vendor: VendorFormat, unknown: UnknownFields | None) -> Finding:
-    """A note about the source, the fields that the vendor sets, and unknown fields."""
     source = ", ".join(filter(None, (vendor.name, "/".join(part.pools))))
     if part.sets:
         source += f"; {vendor.system} also sets: {', '.join(shown(part.sets))}"

@@ -29,9 +29,9 @@ Schema = dict[str, Any]
 
 
 def definitions() -> dict[str, Schema]:
-    """The definitions by the name of their file."""
+    """By file name."""
     node = _structural(NumaNodeSpec)
-    # One writer replaces it as a whole: half of an old state and half of a new one is none.
+    # One writer replaces it as a whole; a merge of two states would be meaningless.
     node["properties"]["state"] |= _ATOMIC
     of_class = _structural(NumaNodeClassSpec)
     described = of_class["properties"]["machine"]["description"]
@@ -110,7 +110,7 @@ def _definition(kind: str, plural: str, spec: Schema, columns: tuple[Schema, ...
 
 
 def _structural(of: type[Any]) -> Schema:
-    """The structural schema of a type: nothing is referred to, every value has one type."""
+    """A structural schema, as API servers require: without references, one type for each value."""
     (schema,), parts = msgspec.json.schema_components([of], ref_template=_REFERENCE)
     return _written_out(schema, parts)
 
@@ -145,7 +145,6 @@ def _written_out(schema: Mapping[str, Any], parts: Mapping[str, Any]) -> Schema:
 
 
 def text(definition: Mapping[str, Any]) -> str:
-    """A definition in YAML."""
     note = "# Made by `make schemas`; the types are in numalet/io/documents.\n"
     # Parts that occur twice are the same object, which YAML would refer to.
     plain = json.loads(json.dumps(definition))
@@ -153,7 +152,6 @@ def text(definition: Mapping[str, Any]) -> str:
 
 
 def write(folder: Path) -> None:
-    """Write every definition into a folder."""
     for name, definition in definitions().items():
         (folder / name).write_text(text(definition), encoding="utf-8")
 

@@ -109,7 +109,6 @@ def of_inputs(inputs: Sequence[tuple[str, Sequence[YamlDocument]]]) -> LoadedCla
 
 
 def _distinct(objects: Sequence[T], findings: Findings) -> tuple[T, ...]:
-    """The first object of each name; a warning for every duplicate."""
     by_name: dict[str, T] = {}
     for each in objects:
         first = by_name.setdefault(str(each), each)
@@ -170,7 +169,6 @@ def _name(given: KubeObject, findings: Findings) -> str:
 
 
 def _of_other_form(given: KubeObject, version: str, *, is_flat: bool) -> Iterator[Finding]:
-    """Findings about fields that are in the place of the other layout."""
     others = [each for each in VERSIONS if (each in _FLAT) is not is_flat]
     for place, value, names, where_they_are in _misplaced(given, is_flat=is_flat):
         for name in names & value.keys():

@@ -203,7 +203,7 @@ def _taints(values: list[Any], place: Place, findings: Findings) -> tuple[Taint,
 
 
 def _taint_parts(value: object) -> tuple[str, str, object] | None:
-    """Key, value and effect of ``key=value:effect`` or of an object; None for anything else."""
+    """Key, value and effect of ``key=value:effect`` or of an object."""
     if isinstance(value, str):
         match = _TAINT.fullmatch(value)
         return None if match is None else (match[1], match[2] or "", match[3])

@@ -57,7 +57,7 @@ _TEXTS: Final = tuple(
 
 
 def problem(text: str, document: str) -> Finding | None:
-    """A finding that names the text and its replacement; None for a possible configuration."""
+    """A finding that names the text and its replacement, unless it may be a configuration."""
     head = text[:_HEAD].lstrip("\n")
     where = Location(document)
     for pattern, found, instead in _TEXTS:

@@ -82,7 +82,6 @@ class KubeObject(Value):
     listed: bool = False
 
     def member(self, *names: str) -> object:
-        """The member at this path, or None."""
         value: object = self.value
         for name in names:
             value = value.get(name) if isinstance(value, Mapping) else None
@@ -135,7 +134,6 @@ def stop_after_many(findings: Findings, place: Place) -> None:
 def _unfolded(
     value: object, place: Place, outer: _Outer, number: int, findings: Findings
 ) -> Iterator[KubeObject]:
-    """The object itself, or the items of a list."""
     if not isinstance(value, Mapping):
         typed.wrong_type(value, "an object with a kind", place, findings)
         return

@@ -40,7 +40,7 @@ class CommandLine(Value):
 
 
 def read(text: str, document: str) -> CommandLine | None:
-    """The flags of a command line in a text, or None.
+    """The flags of a command line, if the text has one.
 
     Raises:
         BadInput: its quotes do not match, or the text belongs to another program.
@@ -92,13 +92,11 @@ def _flags(found: CommandText, document: str) -> CommandLine:
 
 
 def _as_given(flag: GivenFlag) -> GivenFlag | None:
-    """A flag of a log in command-line form; None at its default.
-
-    A log does not show whether a flag at its default was given.
-    """
+    """A flag of a log in command-line form, unless it is at its default."""
     known = flag_table.flags().get(flag.name)
     if known is None:
         return flag
+    # A log has all flags, and does not show which of them are on the command line.
     if flag.value == known.default:
         return None
     # pflag prints a stringSlice in brackets.

@@ -57,7 +57,7 @@ _SUMMED = (
 
 
 class Base(Enum):
-    """The configuration below the flags if no file is given."""
+    """The configuration below the flags without a file."""
 
     FILE = "the configuration file that is named"
 
@@ -198,7 +198,6 @@ def gather(sources: ConfigSources) -> GatheredConfig:
 
 
 def _merge(merged: drop_ins.MergedDocuments, part: ConfigPart) -> None:
-    """Merge a part over the fields that its vendor sets."""
     vendor, sets = part.vendor, dict(part.sets)
     if vendor is not None:
         if vendor.replaces_maps:
@@ -321,7 +320,6 @@ def _field(place: str) -> str:
 
 
 def _read(reader: FieldReader, row: KubeletField, value: Mapping[str, object]) -> Any:
-    """The value of a field, or None if the default applies."""
     given: object = value
     for part in row.name.split("."):
         given = given.get(part) if isinstance(given, dict) else None

@@ -26,7 +26,7 @@ from numalet.io.findings.files import ReserveNotEditable
 
 FIELD: Final = "reservedMemory"
 _NEIGHBOUR: Final = "memoryManagerPolicy"
-"""A new field goes below this one, because they belong together."""
+"""A new field is inserted below this one, because they belong together."""
 _NEVER_WRAP: Final = 1 << 20
 
 
@@ -99,7 +99,6 @@ def _edited_yaml(text: str, document: str, reserved: Sequence[ReservedMemory]) -
 
 
 def _comment_after(text: str, position: int) -> str:
-    """The comment after a value, for the line of its key."""
     rest = text[position : _line_end(text, position)].strip()
     return f"  {rest}" if rest.startswith("#") else ""
 
@@ -117,7 +116,7 @@ def _compose(text: str, document: str) -> MappingNode:
 def _renewed(
     root: MappingNode, former: Node, region: str, reserved: Sequence[ReservedMemory]
 ) -> str | None:
-    """The field's lines with the new reservations, or None unless they are a plain block."""
+    """The field's lines with the new reservations, if they are a plain block."""
     column = int(root.start_mark.column)
     layout = _layout(former, column)
     # Anchors and aliases connect these lines with the rest of the file.
@@ -129,7 +128,6 @@ def _renewed(
 
 
 def _update(entries: CommentedSeq, reserved: Sequence[ReservedMemory]) -> None:
-    """Change, remove and add entries so that they match ``reserved``."""
     missing = {entry.numa_node: entry for entry in reserved}
     surplus = []
     for index, item in enumerate(entries):
@@ -182,7 +180,7 @@ def _yaml(layout: _Layout) -> YAML:
 
 
 def _layout(sequence: Node, column: int) -> _Layout | None:
-    """The layout of a list below a key at this column; None unless it is a block list."""
+    """The layout of a list below a key at this column, if it is a block list."""
     if not isinstance(sequence, SequenceNode) or sequence.flow_style:
         return None
     dash = sequence.start_mark.column - column
@@ -232,7 +230,6 @@ def _line_end(text: str, position: int) -> int:
 
 
 def _verify(before: str, after: str, document: str, reserved: Sequence[ReservedMemory]) -> None:
-    """Parse both texts and compare them field by field."""
     try:
         old, new = (yaml_source.load_documents(text, document) for text in (before, after))
         (was,), (now,) = old, new

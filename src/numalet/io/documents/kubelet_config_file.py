@@ -162,7 +162,7 @@ def _of_command_line(line: CommandLine, name: str) -> ConfigFile:
 
 
 def _at_hand(path: str) -> str | None:
-    """The text of a file that a command line names; None if it is unreadable."""
+    """The text of a file that a command line names, if it is readable here."""
     try:
         return yaml_source.read_text(path)
     except BadInput as bad:

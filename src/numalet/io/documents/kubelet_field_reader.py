@@ -38,7 +38,6 @@ class FieldReader:
         self.origins: dict[str, Location] = {}
 
     def wrong(self, place: str) -> None:
-        """Add the finding about a value of a wrong type."""
         mismatch = self.mismatches.pop(place)
         value, where = _shown(mismatch.value), self.locate(f"$.{place}")
         if mismatch.range is not None:
@@ -65,11 +64,9 @@ class FieldReader:
         )
 
     def came_from(self, place: str) -> None:
-        """Record the location of a field."""
         self.origins[place] = self.locate(f"$.{place}")
 
     def read(self, place: str, of_type: GoType, value: Any) -> Any:
-        """The value of a field in its type, or None for a wrong type."""
         self.came_from(place)
         if place in self.mismatches:
             return self.wrong(place)
@@ -146,7 +143,6 @@ class FieldReader:
         return MappingProxyType(quantities)
 
     def refuse_unknown(self, place: str, value: Mapping[str, object], known: Sequence[str]) -> None:
-        """Warn about every unknown key."""
         for key in value:
             if key not in known:
                 path = f"{place}.{key}" if place else key

@@ -130,8 +130,8 @@ def _checked(flag: str, value: str, where: Location) -> Finding | None:
 
 
 def _shown(flag: str) -> str:
-    """A flag as pflag shows it, with its shorthand."""
     known = flag_table.flags().get(flag.removeprefix("--"))
+    # pflag prints the shorthand first.
     return f"-{known.shorthand}, {flag}" if known is not None and known.shorthand else flag
 
 
@@ -141,7 +141,6 @@ def flag_text(value: object) -> str:
 
 
 def applied(config: KubeletConfig, given: GivenFlags) -> KubeletConfig:
-    """The configuration with the flags applied."""
     changes: dict[str, Any] = {}
     origins = dict(config.origins)
     for flag, value in given.values.items():

@@ -88,7 +88,7 @@ class Mismatch(Value):
 
     @property
     def range(self) -> range | None:
-        """The range of the expected type, if the value is a whole number outside it."""
+        """The range of the expected type for a whole number outside it."""
         is_number = isinstance(self.value, int) and not isinstance(self.value, bool)
         kind = self.expected.kind if isinstance(self.expected, Scalar) else ""
         return _RANGES.get(kind) if is_number else None
@@ -157,14 +157,13 @@ def _is_of(kind: str, value: object) -> bool:
 
 
 def _described(expected: GoType, value: object) -> str:
-    """Go's name for a value; the number itself where a number is expected."""
     kind = go_kind(value)
     accepts_numbers = isinstance(expected, Scalar) and expected.kind in _RANGES
+    # Go names the number itself only if the field has a numeric type.
     return f"number {value}" if kind == "number" and accepts_numbers else kind
 
 
 def go_kind(value: object) -> str:
-    """The name of a value's kind in Go's JSON decoder."""
     match value:
         case None:
             return "null"
@@ -181,7 +180,6 @@ def go_kind(value: object) -> str:
 
 
 def as_json(value: object) -> str:
-    """A value as JSON, the input of UnmarshalJSON."""
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 

@@ -59,14 +59,12 @@ class ChosenRelease(Value):
 
 
 class _Read(NamedTuple):
-    """A kubelet with a valid version."""
-
     minor: MinorVersion
     kubelet: KubeletAtHand
 
 
 def read(value: object, where: Location, findings: Findings) -> Release | None:
-    """The release of a text or a number; None, with a finding, if it is invalid or unknown."""
+    """The release of a text or a number; an invalid or unknown one is a finding."""
     minor = versions.minor_version(_text(value))
     if minor is None:
         findings.add(_unreadable(value, where))
@@ -86,7 +84,6 @@ def of_name(value: object, flag: str = RELEASE_FLAG) -> Release:
 
 
 def of_flag(version: str, findings: Findings) -> KubeletAtHand:
-    """The kubelet with this version; a finding if the version is invalid."""
     where = Location(VERSION_FLAG)
     if versions.minor_version(version) is None:
         findings.add(_unreadable(version, where))
@@ -98,7 +95,6 @@ def of_option(version: str | None, findings: Findings) -> tuple[KubeletAtHand, .
 
 
 def of_node(value: object, place: Place) -> KubeletAtHand | None:
-    """The kubelet of a Node object; None without a version."""
     version, name = _at(value, *_VERSION), _at(value, "metadata", "name")
     if not isinstance(version, str) or not isinstance(name, str):
         return None

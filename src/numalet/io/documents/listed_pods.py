@@ -106,7 +106,6 @@ def _files(path: Path) -> list[Path]:
 
 
 def _pods(value: object) -> Iterator[tuple[str, str, bool]]:
-    """Uid and name of each pod in a document, and whether it has finished."""
     if not isinstance(value, dict):
         return
     items = value.get("items")
@@ -114,6 +113,7 @@ def _pods(value: object) -> Iterator[tuple[str, str, bool]]:
         # No program writes lists of lists.
         yield from _pods({} if isinstance(item, dict) and "items" in item else item)
     metadata = value.get("metadata")
+    # Items of a PodList may lack their kind.
     if isinstance(metadata, dict) and value.get("kind") in ("Pod", None):
         uid, name = metadata.get("uid"), metadata.get("name")
         if isinstance(uid, str) and isinstance(name, str):

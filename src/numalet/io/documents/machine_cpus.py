@@ -50,6 +50,7 @@ class Numbering:
         if "cpus" in node and "cores" in node:
             self._findings.add(MachineBoth(one="cpus", other="cores", where=place.location))
             return ()
+        # By default each node is one socket.
         socket = self._id(node.get("socket", index), place.member("socket"))
         if "cores" in node:
             cores = self._listed(node["cores"], socket, place.member("cores"))
@@ -59,11 +60,9 @@ class Numbering:
         return cores
 
     def _id(self, value: object, place: Place) -> int:
-        """The number of a socket, core or cache; 0 after a finding."""
         return machine_sizes.whole_number(value, 0, _HIGHEST_ID, place, self._findings) or 0
 
     def _cut(self, node: Mapping[Any, Any], socket: int, place: Place) -> tuple[CoreInfo, ...]:
-        """Cores from a list of CPUs and the number of threads per core."""
         cpus = sorted(self._cpu_list(node.get("cpus"), place.member("cpus")))
         threads = machine_sizes.whole_number(
             node.get("threads_per_core", 1),
@@ -83,6 +82,7 @@ class Numbering:
             )
             return ()
         return tuple(
+            # x86 kernels number the first threads of all cores before the second threads.
             CoreInfo(socket, self._new_core(socket), tuple(cpus[first::count]))
             for first in range(count)
         )
@@ -150,6 +150,7 @@ class Numbering:
             )
             return cpu_set.EMPTY
         if cpus and max(cpus) > HIGHEST_CPU:
+            # One finding about the highest CPU, for a range may have thousands.
             return self._cpu_numbers([max(cpus)], place)
         return cpus
 
@@ -165,7 +166,6 @@ class Numbering:
         return frozenset(known)
 
     def _claim(self, threads: list[int], index: int, place: Place) -> None:
-        """Record the node of these CPUs; a CPU belongs to one node."""
         conflicts: dict[int, list[int]] = {}
         for thread in threads:
             if thread in self._owner:

@@ -184,8 +184,6 @@ def _shaped(
 
 
 class _Nodes(Value):
-    """Reads the list of nodes and compares them with each other."""
-
     findings: Findings
 
     def read(self, value: Mapping[Any, Any], place: Place) -> tuple[NumaNodeInfo, ...]:
@@ -266,7 +264,6 @@ class _Nodes(Value):
         return tuple(each or 0 for each in row)
 
     def _matrix(self, value: object, count: int, place: Place) -> list[tuple[int, ...] | None]:
-        """One row of the distance matrix per node, or None per node."""
         if value is None:
             return [None] * count
         if not isinstance(value, list) or len(value) != count:

@@ -55,7 +55,7 @@ def resembles(text: str) -> bool:
 
 
 def of_json(value: object) -> str | None:
-    """Convert lscpu's JSON to its text output; None for other JSON."""
+    """Convert lscpu's JSON to its text output."""
     match value:
         case {"lscpu": list(fields)}:
             return "\n".join(f"{name} {data}" for name, data in _fields(fields))
@@ -71,7 +71,6 @@ def of_json(value: object) -> str | None:
 
 
 def _fields(entries: Iterable[object]) -> Iterable[tuple[str, str]]:
-    """Names and values of the summary, including nested groups."""
     for each in entries:
         if isinstance(each, Mapping):
             yield str(each.get("field", "")), str(each.get("data") or "")
@@ -162,7 +161,6 @@ def _header(text: str) -> tuple[list[str], str | None, int] | None:
 
 
 def _nodes(listing: _Listing, where: Location) -> dict[str, list[dict[str, Any]]]:
-    """The cores of each NUMA node, by its printed number."""
     if listing.table:
         cores = _of_table(listing, where)
         return {name: cores.get(name, []) for name in dict.fromkeys((*cores, *listing.cpus))}
@@ -198,7 +196,7 @@ def _of_table(listing: _Listing, where: Location) -> dict[str, list[dict[str, An
             continue
         node = row.get("NODE", "")
         node = owner.get(cpu, "0") if node in _UNKNOWN else node
-        # Without a core number, the CPU is a core of its own.
+        # Without a core number, the CPU shares its core with no other CPU.
         key = (socket, f"cpu {cpu}" if core in _UNKNOWN else core)
         of_core = nodes.setdefault(node, {}).setdefault(key, {"threads": []})
         of_core["threads"].append(_number(cpu))
@@ -259,7 +257,6 @@ def _socket(node: int, nodes: int, core: int, cores: int, sockets: int) -> int:
 
 
 def _small(text: str) -> str:
-    """A printed count, or 1 for other text."""
     return text if re.fullmatch(r"[1-9]\d{0,3}", text) else "1"
 
 

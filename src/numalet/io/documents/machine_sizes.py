@@ -32,7 +32,6 @@ _PAGE_FIELDS: Final = ("page_size_kib", "count")
 def whole_number(
     value: object, lowest: int, highest: int, place: Place, findings: Findings
 ) -> int | None:
-    """The whole number, or None after a finding."""
     if isinstance(value, bool) or not isinstance(value, int):
         typed.wrong_type(value, "a whole number", place, findings)
         return None
@@ -46,7 +45,6 @@ def whole_number(
 
 
 def size_bytes(value: object, place: Place, findings: Findings) -> int | None:
-    """The bytes of a size, or None after a finding."""
     if isinstance(value, int) and not isinstance(value, bool):
         return whole_number(value, 0, MOST_BYTES, place, findings)
     if not isinstance(value, str):
@@ -74,7 +72,6 @@ def memory_bytes(value: object, place: Place, findings: Findings) -> int | None:
 
 
 def huge_pages(value: object, place: Place, findings: Findings) -> tuple[HugePages, ...]:
-    """Huge pages in either form, without invalid entries."""
     match value:
         case None:
             return ()

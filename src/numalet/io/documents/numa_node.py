@@ -114,7 +114,7 @@ class NumaNodeSpec(Struct, omit_defaults=True, rename="camel"):
 
 
 class PublishedNode(Value, kw_only=True):
-    """A NumaNode as it was read; ``published`` is the time as written there."""
+    """A NumaNode from the API; ``published`` is the time as written there."""
 
     name: str
     class_name: str
@@ -132,7 +132,6 @@ class _NumaNodeObject(Struct):
 
 
 def document(state: PublishedState) -> NumaNodeState:
-    """The state in its published form."""
     names = sorted(
         {
             resource

@@ -32,7 +32,6 @@ CLASSES_FLAG: Final = "--memory-node-classes"
 
 
 def is_meant(value: object) -> bool:
-    """Whether a document declares itself a NumaletConfiguration."""
     return isinstance(value, Mapping) and (
         value.get("kind") == KIND or str(value.get("apiVersion")).startswith("numalet.dev/")
     )
@@ -118,6 +117,7 @@ def with_flags(
     findings = Findings()
     place = Place(document)
     if mode is Mode.EXACT:
+        # Native settings in a file must not affect an exact run.
         own = replace(
             AS_THE_KUBELET,
             general_predicates=own.general_predicates,

@@ -82,7 +82,6 @@ class _Pieces:
             self.at = len(_BYTE_ORDER_MARK)
 
     def more(self) -> bool:
-        """Append another piece; False at the end."""
         if self._is_at_end:
             return False
         try:
@@ -110,7 +109,6 @@ class _Pieces:
                 return
 
     def find(self, text: bytes) -> int:
-        """The index of the next occurrence, or -1."""
         begin = self.at
         while True:
             place = self.held.find(text, begin)
@@ -192,7 +190,6 @@ def _json(pieces: _Pieces) -> Iterator[ObjectText]:
 
 
 def _skip_to_object(pieces: _Pieces) -> bool:
-    """Advance to the next line ``{``; False if there is not one."""
     while line := pieces.next_line():
         if pieces.starts_with(b"{\n") and line.endswith(b"\n"):
             return True
@@ -200,7 +197,6 @@ def _skip_to_object(pieces: _Pieces) -> bool:
 
 
 def _cut(pieces: _Pieces, header: re.Match[bytes]) -> Iterator[ObjectText]:
-    """Split the items of a list by lines."""
     indent = header.group(1)
     list_kind = _LIST_KIND.search(header.group(0))
     kind = list_kind.group(1).decode() if list_kind else ""
@@ -275,7 +271,6 @@ def _one(content: bytes) -> bytes:
 
 
 def _values(content: bytes, document: str, line: int) -> Iterator[tuple[bytes, int]]:
-    """JSON values in a row, with their lines."""
     text = yaml_source.decode(content, document)
     decoder = json.JSONDecoder(parse_int=yaml_scalars.whole)
     counted = 0

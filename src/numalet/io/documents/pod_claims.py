@@ -12,7 +12,6 @@ from numalet.core.model.pod import ContainerClaim, PodClaim
 
 
 def of_pod(spec: object, status: object) -> tuple[PodClaim, ...]:
-    """The claims of a pod."""
     given = _objects(spec, "resourceClaims")
     # Only the status names the claims that Kubernetes creates from templates.
     made = {_text(each, "name"): each for each in _objects(status, "resourceClaimStatuses")}

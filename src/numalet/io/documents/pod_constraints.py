@@ -24,7 +24,6 @@ _NONSENSE: Final = NodeRequirement("", "")
 
 
 def of_spec(spec: object) -> NodeConstraints:
-    """The constraints in the ``spec`` of a Pod object."""
     given = _mapping(spec)
     # Most pods have no constraints and share one value.
     if given.keys().isdisjoint(_MEMBERS) and not _may_have_ports(given):
@@ -45,12 +44,11 @@ def _may_have_ports(spec: Mapping[str, Any]) -> bool:
 
 
 def _affinity(spec: Mapping[str, Any]) -> tuple[Term, ...] | None:
-    """The terms of the required node affinity, or None without one."""
     of_nodes = _mapping(_mapping(spec.get("affinity")).get("nodeAffinity"))
     required = of_nodes.get(_REQUIRED)
     if required is None:
         return None
-    # An empty list of terms matches no node, unlike None.
+    # An empty list of terms matches no node, while an absent affinity matches all.
     return tuple(map(_term, _list(_mapping(required).get("nodeSelectorTerms"))))
 
 

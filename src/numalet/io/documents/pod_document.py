@@ -106,7 +106,6 @@ class PodIdentity(Value):
 def decode_pod(
     value: object, place: Place, identity: PodIdentity, findings: Findings
 ) -> Pod | None:
-    """The pod in the object, or None after findings."""
     if not isinstance(value, Mapping):
         typed.wrong_type(value, "a Pod object", place, findings)
         return None
@@ -146,7 +145,6 @@ def _part(
     place: Place,
     findings: Findings,
 ) -> typed.T | None:
-    """A member of the pod; an absent one is read as empty."""
     member = value.get(name)
     return typed.decode({} if member is None else member, shape, place.member(name), findings)
 
@@ -220,7 +218,6 @@ def _is_said(finding: type[Finding], findings: Findings) -> bool:
 
 
 def _has_few_enough(value: Mapping[Any, Any], place: Place, findings: Findings) -> bool:
-    """Whether the pod is within the limit of containers."""
     spec = value.get("spec")
     members = spec if isinstance(spec, Mapping) else {}
     lists = (members.get(name) for name in ("initContainers", "containers"))

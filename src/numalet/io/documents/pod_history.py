@@ -1,4 +1,4 @@
-"""The past of a pod from its status: when it came to its node, and how it ended.
+"""The history of a pod from its status: its arrival on the node, and its end.
 
 ``kubectl get pods`` sorts by name, not by arrival. The kubelet writes ``startTime`` when it first
 sees a pod (v1.32: ``status_manager``, ``updateStatusInternal``), so it is the best estimate of the
@@ -50,7 +50,6 @@ class RecordedRejection(Value):
 
 
 def rejection(pod: Mapping[Any, Any]) -> RecordedRejection | None:
-    """The rejection that a kubelet recorded, or None."""
     status = _member(pod, "status")
     if not isinstance(status, Mapping) or status.get("phase") != "Failed":
         return None
@@ -67,7 +66,7 @@ def rejection(pod: Mapping[Any, Any]) -> RecordedRejection | None:
 def came(pod: Mapping[Any, Any]) -> Moment | None:
     """The sort key for the pod's arrival: ``startTime``, else ``creationTimestamp``.
 
-    Times have whole seconds; age and name break ties. None if neither time is known.
+    Times have whole seconds; age and name break ties.
     """
     created = _moment(_member(pod, "metadata", "creationTimestamp"))
     seen = _moment(_member(pod, "status", "startTime")) or created

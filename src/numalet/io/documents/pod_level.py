@@ -42,7 +42,6 @@ class PodLevelContext(NamedTuple):
 def decode_pod_level(
     value: Mapping[str, Any] | None, context: PodLevelContext, place: Place, findings: Findings
 ) -> PodLevelResources | None:
-    """The resources of the pod, or None if it has no such requests or limits."""
     if value is None:
         return None
     limits = pod_resources.decode_list(
@@ -99,7 +98,6 @@ def decode_allocated(
     place: Place,
     findings: Findings,
 ) -> StatusResources | None:
-    """The allocated resources of all containers; None for a status without entries."""
     of_containers = _entries(containers, place.member("containerStatuses"), findings)
     of_init = _entries(init_containers, place.member("initContainerStatuses"), findings)
     if not of_containers and not of_init:
@@ -110,7 +108,6 @@ def decode_allocated(
 
 
 def _running(statuses: Iterable[object]) -> dict[str, bool]:
-    """Whether the container runs, for each entry with a state."""
     return {
         each["name"]: each["state"].get("running") is not None
         for each in statuses

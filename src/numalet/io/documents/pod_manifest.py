@@ -81,9 +81,9 @@ class PodOptions(Value, kw_only=True):
 class LoadedPods(Value, kw_only=True):
     """The pods in the order of the input, with notes and the number of skipped objects.
 
-    By uid: ``rejected`` has what a kubelet recorded about rejected pods that are read as new,
-    ``waiting`` are unscheduled pods, ``finished`` are ended ones. ``kubelets`` are those of the
-    Node objects in the input.
+    By uid: ``rejected`` has the recorded rejections of pods that are read as new, ``waiting`` are
+    unscheduled pods, ``finished`` are ended ones. ``kubelets`` are those of the Node objects in the
+    input.
     """
 
     pods: tuple[Pod, ...] = ()
@@ -148,7 +148,7 @@ def pods_of(
 
 
 def node_of(name: str, inputs: Sequence[tuple[str, Sequence[YamlDocument]]]) -> str | None:
-    """The node of a pod by name, ``namespace/name`` or uid; None if unknown or ambiguous."""
+    """The node of the pod with this name, ``namespace/name`` or uid, if it is unambiguous."""
     objects = [
         each for document, read in inputs for each in _objects(read, document, Findings(), 0)
     ]
@@ -274,6 +274,7 @@ def _cause_to_ignore(
     if each.kind in kube_objects.WITHOUT_PODS:
         return Ignored.WITHOUT_PODS
     if pod_templates.is_workload(each.kind):
+        # Its pods are in the input too, under names that Kubernetes has given them.
         if each.key in owners:
             return Ignored.HAS_ITS_OWN_PODS
         node_name = each.member("spec", "template", "spec", "nodeName")

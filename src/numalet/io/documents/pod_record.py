@@ -154,11 +154,11 @@ def _quantities(given: Mapping[str, Any], place: Place, findings: Findings) -> R
 
 
 def _check_containers(workload: Workload, place: Place, findings: Findings) -> None:
-    """A finding unless names differ, app containers come last, and each has its program."""
     pod = workload.pod
     containers = [(each.name, each.kind) for each in pod.containers()]
     programs = [(each.name, each.kind) for each in workload.containers]
     of_apps = {each.kind for each in pod.app_containers}
+    # Names must be unique, app containers last, and each container needs its program.
     if (
         containers != programs
         or len(dict(containers)) < len(containers)

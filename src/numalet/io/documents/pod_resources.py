@@ -60,7 +60,6 @@ def decode_resources(
     findings: Findings,
     source: PodSource = PodSource.API,
 ) -> Demand:
-    """Requests and limits from ``resources`` of a container."""
     limits = decode_list(value.get("limits"), place.member("limits"), findings, source)
     requests = decode_list(value.get("requests"), place.member("requests"), findings, source)
     check_requests(requests, limits, place.member("requests"), findings)
@@ -74,7 +73,6 @@ def decode_list(
     findings: Findings,
     source: PodSource = PodSource.API,
 ) -> dict[str, Quantity]:
-    """Quantities by resource name, sorted by name."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -98,7 +96,7 @@ def decode_quantity(
     findings: Findings,
     source: PodSource = PodSource.API,
 ) -> Quantity | None:
-    """The rounded quantity, or None after one finding."""
+    """After the API server's rounding."""
     match value:
         case bool():
             text = None
@@ -133,11 +131,11 @@ def _defaulted(text: str) -> Quantity:
 
 
 def _is_acceptable(name: str, quantity: Quantity, place: Place, findings: Findings) -> bool:
-    """Whether the API server accepts the quantity for this resource; one finding if not."""
     problem: type[ResourceRefused] | None = None
     if resources.is_hugepages(name):
         problem = _huge_page_problem(name, quantity)
     elif "/" in name:
+        # Extended resources are devices, so only whole ones can be requested.
         problem = PodsNotWhole if quantity.milli_value % 1000 else None
     elif name not in _STANDARD:
         problem = PodsUnknownResource
@@ -169,6 +167,7 @@ def check_requests(
     """Findings for requests above the limit, and for limits that must equal their request."""
     for name, request in requests.items():
         limit = limits.get(name)
+        # Huge pages and devices cannot be overcommitted.
         is_indivisible = resources.is_hugepages(name) or "/" in name
         # Line numbers need a second parse of the text, so only errors get them.
         if limit is None:

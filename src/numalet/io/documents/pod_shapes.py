@@ -82,7 +82,6 @@ def _full_name(short: str, known: Iterable[str]) -> str:
 
 
 def is_amounts(text: str) -> bool:
-    """Whether a text is a list of amounts rather than the name of a file."""
     return "=" in text and not Path(text).exists()
 
 
@@ -153,6 +152,7 @@ def _pods(each: KubeObject, findings: Findings) -> tuple[Pod, ...]:
     if pod_templates.is_workload(each.kind):
         return pod_templates.expand(each.kind, _resumed(each.value), each.place, findings)
     pod = pod_document.decode_pod(each.value, each.place, PodIdentity(), findings)
+    # The question is about new pods like this one.
     return () if pod is None else (replace(pod, node_name="", phase=""),)
 
 
@@ -165,7 +165,6 @@ def _resumed(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
 
 
 def tolerations(each: KubeObject) -> tuple[Toleration, ...]:
-    """The tolerations of a Pod or of a workload's pods; invalid ones are reported elsewhere."""
     given = each.member(*_TEMPLATES.get(each.kind, _OF_WORKLOADS), "tolerations")
     return tuple(
         Toleration(

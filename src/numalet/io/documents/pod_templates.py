@@ -64,7 +64,6 @@ _Name = Callable[[_Workload, int], str]
 def expand(
     kind: str, value: Mapping[Any, Any], place: Place, findings: Findings
 ) -> tuple[Pod, ...]:
-    """The pods of the workload in the order of their creation."""
     from_server = pod_document.is_from_server(value)
     strictness = checking.OF_SERVERS if from_server else checking.STRICT
     of_workload = Findings()
@@ -92,7 +91,6 @@ def is_workload(kind: str) -> bool:
 def _read(
     kind: str, value: Mapping[Any, Any], place: Place, from_server: bool, findings: Findings
 ) -> _Workload | None:
-    """The parts of a workload whose types were checked."""
     at_spec = place.member("spec")
     metadata = typed.decode(
         value.get("metadata") or {}, Metadata, place.member("metadata"), findings

@@ -131,7 +131,6 @@ class _RowReader:
         self._findings = findings
 
     def arrival(self, row: Mapping[str, Any], line: int) -> Arrival | None:
-        """The arrival of a row, or None after findings."""
         where = Location(self._document, line=line)
         missing = [each for each in _NEEDED if row.get(each) in (None, "")]
         for name in missing:
@@ -197,7 +196,6 @@ def _moment(text: str) -> float | None:
 
 
 def _seconds(value: object) -> float | None:
-    """Seconds from a number or a text; None if it is neither, or absurdly large."""
     if isinstance(value, bool):
         return None
     try:
@@ -207,6 +205,7 @@ def _seconds(value: object) -> float | None:
             seconds = go_duration.parse_ns(str(value).strip()) / go_duration.SECOND_NS
         except go_duration.DurationError:
             return None
+    # Infinity and NaN fail this comparison, too.
     return seconds if 0 <= seconds <= _LONGEST_SECONDS else None
 
 

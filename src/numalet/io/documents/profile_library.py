@@ -54,7 +54,7 @@ def read(name: str, where: Location) -> Profile:
     """The profile with this name; ``where`` is the place that names it, for the finding.
 
     Raises:
-        BadInput: there is no such profile.
+        BadInput: the name is unknown.
     """
     files = _files()
     if name not in files:

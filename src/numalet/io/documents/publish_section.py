@@ -17,7 +17,6 @@ from numalet.io.findings.config_files import NumaletConfigRefresh
 def decode(
     section: PublishFields, value: Mapping[str, object], place: Place, findings: Findings
 ) -> PublishSettings:
-    """The settings of a section; ``value`` is its plain form."""
     typed.check_members(value, PublishFields.__struct_encode_fields__, place, findings)
     seconds = section.refresh_seconds
     if seconds is not None and not LEAST_REFRESH_SECONDS <= seconds < math.inf:

@@ -1,8 +1,8 @@
 """Finds the first difference between a value and a declared type, in words of the document.
 
-msgspec only reports a sentence of its own, which is not stable enough to parse. So a refused value
-is compared again here with ``msgspec.inspect``, in msgspec's order: present members, then missing
-ones. Values without parts, such as numbers and times, are given to msgspec again.
+The sentence that msgspec reports is not stable enough to parse. So a refused value is compared
+again here with ``msgspec.inspect``, in msgspec's order: present members, then missing ones. For
+values without parts, such as numbers and times, msgspec decides again.
 """
 
 from __future__ import annotations
@@ -63,7 +63,6 @@ class TypeMismatch(Value):
 
 
 def first(value: object, shape: Any) -> TypeMismatch | None:
-    """The first difference between a value and a type; None if msgspec accepts the value."""
     return _first(value, _info(shape))
 
 
@@ -134,7 +133,6 @@ def _in_list(items: Iterator[tuple[object, inspect.Type]]) -> TypeMismatch | Non
 
 
 def _here(value: object, declared: inspect.Type) -> TypeMismatch:
-    """The value as a whole is wrong: of another kind, or out of bounds."""
     kind, name = _kind(value), _name(declared)
     # msgspec converts integers to floats.
     is_of_kind = kind == name or (isinstance(declared, inspect.FloatType) and _is_int(value))
@@ -197,7 +195,6 @@ def _kind(value: object) -> str:
 
 
 def _fits(value: object, declared: inspect.Type) -> bool:
-    """Whether msgspec accepts this value without parts."""
     try:
         msgspec.convert(value, _plain(declared))
     except (msgspec.ValidationError, UnicodeEncodeError):

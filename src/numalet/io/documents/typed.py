@@ -23,7 +23,6 @@ _LONGEST_SHOWN_BITS: Final = 128
 
 
 def no_line(_path: str) -> int | None:
-    """For documents without useful lines."""
     return None
 
 
@@ -45,7 +44,6 @@ class Place(NamedTuple):
 
     @property
     def location(self) -> Location:
-        """The place for a finding, with the line."""
         return Location(self.document, self.path, self.lines(self.path))
 
 
@@ -56,12 +54,12 @@ class _NotJson(Protocol):
 
 
 def decode(value: object, shape: type[T], place: Place, findings: Findings) -> T | None:
-    """The value in the given shape, or None after one finding."""
     try:
         return msgspec.convert(value, shape)
     except msgspec.ValidationError:
         findings.extend([_finding(value, shape, place)])
         return None
+    # Lone surrogates, which JSON can escape, are not valid UTF-8.
     except UnicodeEncodeError as error:
         wrong_type(error.object, "a text of whole characters", place, findings)
         return None
@@ -95,14 +93,12 @@ def refusal(content: bytes, shape: Any, place: Place, not_json: _NotJson) -> Fin
 
 
 def wrong_type(value: object, expected: str, place: Place, findings: Findings) -> None:
-    """Add one finding: this place has a value of a wrong type."""
     findings.add(DocumentType(expected=expected, got=described(value), where=place.location))
 
 
 def check_members(
     value: Mapping[Any, Any], known: Collection[str], place: Place, findings: Findings
 ) -> None:
-    """One finding for every member with an unknown name."""
     for name in value:
         if name not in known:
             findings.add(

@@ -37,7 +37,7 @@ class VendorSettings(Value):
     """The place of settings: names from the top, separated by ``/``.
 
     ``name[*]`` is every item of a list, one group of machines each; ``name[]`` is every item, for
-    the same machines. ``names`` maps the vendor's names to fields, or to None if there is no such
+    the same machines. ``names`` maps the vendor's names to fields, or to None for those without a
     field; a name that differs from the field's only in case may be left out. ``only_named`` ignores
     all other names.
     """

@@ -103,6 +103,7 @@ def _decoded(
             at_status = place.member("status")
             strictness = checking.Strictness(options.unknown_fields)
             checking.check(status, TYPES["PodStatus"], at_status, strictness, findings)
+        # The pod is new, so only the types of its status matter.
         value = {name: member for name, member in value.items() if name != "status"}
     is_file = options.source is WorkloadSource.FILE
     identity = PodIdentity(
@@ -123,7 +124,6 @@ def _decoded(
 
 
 def _is_pod(value: Mapping[Any, Any], place: Place, findings: Findings) -> bool:
-    """Whether the object is a Pod; fields of other kinds are not checked."""
     is_pod = True
     for member, expected in (("kind", "Pod"), ("apiVersion", "v1")):
         given = value.get(member, expected)

@@ -71,7 +71,6 @@ class Reading(Value, kw_only=True):
 def read(
     value: Mapping[str, Any], kind: ContainerKind, place: Place, reading: Reading
 ) -> ContainerSpec | None:
-    """The program of this container, or None after a finding."""
     findings = reading.findings
     container = typed.decode(value, _Container, place, findings)
     if container is None:
@@ -102,7 +101,6 @@ def read(
 def _environment(
     variables: list[_Variable] | tuple[()], place: Place, reading: Reading
 ) -> tuple[tuple[str, str], ...]:
-    """The variables in order; each may refer to earlier ones."""
     findings, known = reading.findings, dict[str, str]()
     result: list[tuple[str, str]] = []
     for index, variable in enumerate(variables):
@@ -115,6 +113,7 @@ def _environment(
             source = ", ".join(sorted(map(str, variable.value_from)))
             shown = typed.described(name)
             findings.add(WorkloadValueFrom(name=shown, source=source, where=where))
+        # In order: a variable may refer to earlier ones, and a repeated one replaces its value.
         known[name] = _expanded(variable.value or "", known, at.member("value"), reading, name)
         result.append((name, known[name]))
     return tuple(result)
@@ -132,7 +131,6 @@ def _words(
 def _expanded(
     text: str, variables: Mapping[str, str], place: Place, reading: Reading, name: str = ""
 ) -> str:
-    """The expanded text; empty after a finding."""
     _check_text(text, place, reading.findings)
     made = reading.expander.expanded(text, variables, name)
     if isinstance(made, str):
@@ -164,6 +162,7 @@ def _ids(
     user, _ = _stronger(own.run_as_user, of_pod.run_as_user, place, reading)
     group, _ = _stronger(own.run_as_group, of_pod.run_as_group, place, reading)
     non_root, at = _stronger(own.run_as_non_root, of_pod.run_as_non_root, place, reading)
+    # Without a user the program would run as the agent's own user.
     if non_root and not user:
         shown = "no user" if user is None else "user 0"
         findings.add(WorkloadRoot(user=shown, where=at.member("runAsNonRoot").location))
@@ -171,5 +170,4 @@ def _ids(
 
 
 def _stronger(own: Any, of_pod: Any, place: Place, reading: Reading) -> tuple[Any, Place]:
-    """The effective value of the two, and its place."""
     return (own, place) if own is not None else (of_pod, reading.at_pod_security)

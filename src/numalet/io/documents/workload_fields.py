@@ -66,6 +66,7 @@ _UNDER_RULES: Final = {
 def check_uid(uid: object, place: Place, findings: Findings) -> None:
     """Report a uid that is not safe in a path."""
     text = uid if isinstance(uid, str) else ""
+    # Two dots could lead out of the folder.
     if len(text) > LONGEST_UID or _UID.fullmatch(text) is None or ".." in text:
         shown = typed.described(uid)
         findings.add(WorkloadUid(value=shown, most=LONGEST_UID, where=place.location))
@@ -125,14 +126,12 @@ def _ignored(value: Mapping[str, Any], kind: ObjectType, behaviour: Behaviour) -
 
 
 def say_ignored(ignored: set[str], place: Place, findings: Findings) -> None:
-    """Add one note for all ignored fields of the pod."""
     if ignored:
         names = ", ".join(sorted(ignored))
         findings.add(WorkloadIgnored(names=names, where=place.location))
 
 
 def _check_protection(value: object, kind: ObjectType, place: Place, findings: Findings) -> None:
-    """Warn of settings in a security context that the agent does not enforce."""
     if isinstance(value, Mapping):
         given = {name for name, member in value.items() if member not in (None, {}, [])}
         if names := ", ".join(sorted(given & _UNPROTECTED[kind.name])):

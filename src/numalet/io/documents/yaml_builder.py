@@ -63,8 +63,6 @@ class _Open(Mutable):
 
 
 class Builder:
-    """Builds the documents of one text in turn."""
-
     def __init__(self, text: str, document: str, *, with_lines: bool = False) -> None:
         self._text = text
         self._document = document
@@ -134,8 +132,7 @@ class Builder:
 
     def _end(self, line: int) -> None:
         ended = self._open.pop()
-        # Only at the end: a key of the mapping itself wins over a merged one, also if it comes
-        # later.
+        # Only at the end: a key of the mapping wins over a merged one, even if it is written later.
         for mapping in ended.merged:
             self._merge(ended.value, mapping, line)
         if ended.anchor:
@@ -232,7 +229,7 @@ def too_many(document: str, line: int) -> BadInput:
 
 
 def _key_text(value: Any) -> str:
-    """A key as JSON text."""
+    # JSON keys are texts, so Go writes true and null as such.
     if isinstance(value, bool):
         return "true" if value else "false"
     return "null" if value is None else str(value)

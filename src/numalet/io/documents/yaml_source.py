@@ -73,7 +73,6 @@ class SecondReading:
         self._next = sys.maxsize
 
     def of(self, index: int) -> tuple[dict[str, int], list[tuple[str, int]]]:
-        """Lines by path, and duplicates, of the document at this index."""
         if len(self._text) > limits.TEXT_WITH_LINES_BYTES:
             return {}, []
         if index < self._next:
@@ -247,7 +246,7 @@ def load_documents(text: str, document: str) -> list[YamlDocument]:
 
 
 def _load_json(text: str, document: str) -> list[YamlDocument] | None:
-    """JSON values in a row; None if it is not JSON (but perhaps YAML)."""
+    """JSON values in a row, unless the text is not JSON (but perhaps YAML)."""
     noticed = _Noticed()
     decoder = json.JSONDecoder(
         object_pairs_hook=noticed.mapping,
@@ -280,8 +279,6 @@ def _load_json(text: str, document: str) -> list[YamlDocument] | None:
 
 
 class _Noticed:
-    """Builds mappings from pairs and records duplicate keys."""
-
     def __init__(self) -> None:
         self._duplicate = False
 

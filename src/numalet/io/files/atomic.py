@@ -61,7 +61,7 @@ def write_texts(texts: TextsByPath, *, new_mode: int | None = None) -> None:
 def replaced(texts: TextsByPath, *, new_mode: int | None = None) -> Iterator[None]:
     """``write_texts`` before the block; the intent is removed after it.
 
-    In the block the caller may sync the folders, of which one may reach the disk before another.
+    In the block the caller may sync the folders; one may reach the disk before another.
     """
     if len(texts) > 1:
         with _Writing(texts, new_mode):
@@ -152,7 +152,6 @@ class _Writing:
         self._end(self._kept)
 
     def _end(self, unneeded: Sequence[str]) -> None:
-        """Remove the intent, then the names that are no longer needed."""
         if self._lock is None:
             # The intent, if there is one, belongs to another writer.
             return
@@ -168,7 +167,6 @@ class _Writing:
             self._lock = None
 
     def _prepare(self) -> None:
-        """Write all new contents and the intent to disk."""
         waiting = [*self._texts.items()]
         while waiting:
             batch, waiting = waiting[:_MOST_OPEN], waiting[_MOST_OPEN:]
@@ -210,14 +208,12 @@ class _Writing:
         self._targets.append(target)
 
     def _write_intent(self) -> tuple[str, int]:
-        """Write the intent without syncing it."""
         assert self._lock is not None, "it was begun"
         self._at = f"{self._folder}/{intent.NAME}"
         temporary.fill(self._lock, intent.encode(self._steps))
         return self._at, self._lock
 
     def _rename(self) -> None:
-        """Rename all new files into place, or none."""
         if not self._is_one_folder:
             # Within one folder, renames reach the disk in order. With several, the intent's name
             # must be on disk first.

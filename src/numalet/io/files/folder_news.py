@@ -32,7 +32,7 @@ async def wait(
                     if any(concerns(Path(path)) for _, path in changes):
                         return
         except TimeoutError:
-            # TimeoutError is an ``OSError``, so it comes first.
+            # First, because TimeoutError is an ``OSError``.
             return
         except (OSError, RuntimeError):
             # watchfiles raises either if inotify fails.

@@ -3,7 +3,7 @@
 Files are renamed one by one, so a crash or an error between two renames would leave a mixture.
 Therefore a file in the folder, the *intent*, has the names of all files from before the first
 rename until after the last. The next process that opens the folder completes the write, or else
-undoes it; if another program has changed one of the files since, all stay as they are.
+undoes it; if another program has changed one of the files since, nothing is touched.
 
 A writer creates an empty intent, locks it, writes the new contents, fills the intent, renames the
 files and removes it. Writers of one folder therefore wait for each other, and an incomplete intent
@@ -87,7 +87,6 @@ def encode(steps: Sequence[ReplacedFile]) -> bytes:
 
 
 def identity(path: str) -> FileIdentity | None:
-    """The identity of the file at this path, or None."""
     try:
         return identity_of(os.lstat(path))
     except FileNotFoundError:
@@ -135,7 +134,7 @@ def _is_locked(descriptor: int) -> bool:
 def keep(
     place: str, there: tuple[FileIdentity, ...], start: str, end: str, made: list[str]
 ) -> tuple[FileIdentity, ...]:
-    """Give the old file another name, from which it can be restored without disk space.
+    """Give the old file another name, to restore it without disk space.
 
     Without support for hard links, the name is a copy. The name is ``start`` and ``end``, with a
     random end for a copy, and is appended to ``made``. Returns the identities of the old content:
@@ -214,7 +213,6 @@ def _restore(place: str, step: ReplacedFile) -> None:
 
 
 def forget(folder: str) -> None:
-    """Remove the intent of a finished or undone write."""
     try:
         _remove_intent(folder)
     except OSError:
@@ -227,7 +225,6 @@ def _remove_intent(folder: str) -> None:
 
 
 def _clear(folder: str, steps: Sequence[ReplacedFile]) -> None:
-    """Remove the temporary names of these steps."""
     for step in steps:
         place = step.place(folder)
         for name in (step.new, step.kept):
@@ -311,7 +308,7 @@ def _is_at(path: str, descriptor: int) -> bool:
 
 
 def _steps(folder: str, descriptor: int) -> Sequence[ReplacedFile]:
-    """The steps of a trustworthy intent, or none if it is incomplete.
+    """The steps of a trustworthy intent; empty for an incomplete one.
 
     Nothing is replaced before the complete intent is on disk. Raises ``BadInput``.
     """

@@ -9,10 +9,10 @@ _PODS: Final = "pods"
 
 
 def uids(root: Path) -> frozenset[str] | None:
-    """The uids of pods that the kubelet with this root directory has; None if unknown.
+    """The uids of pods that the kubelet with this root directory has, if known.
 
-    The kubelet creates a pod's folder before it starts the pod, and removes it after the pod is
-    gone. Kubelet v1.32: ``makePodDataDirs``, ``cleanupOrphanedPodDirs``.
+    The kubelet creates a pod's folder before it starts the pod, and removes it after the pod has
+    ended. Kubelet v1.32: ``makePodDataDirs``, ``cleanupOrphanedPodDirs``.
     """
     try:
         return frozenset(each.name for each in (root / _PODS).iterdir())

@@ -1,4 +1,4 @@
-"""A file of recorded scenarios, one JSON document per line, to which one is appended.
+"""Appends to a file of recorded scenarios, one JSON document per line.
 
 It is read first, so that an unusable file is reported before anything is written, and replaced as a
 whole, so that readers never see half a line.

@@ -1,7 +1,7 @@
 """A kubelet's state directory: its state files by name.
 
 The device checkpoint is in the folder of device plugins, as a kubelet stores it, or next to the
-others, as in a copy. Only changed files are written, all or none.
+others, as in a copy. Only changed files are written, all or nothing.
 """
 
 from __future__ import annotations
@@ -59,7 +59,6 @@ class StateDirectory(Value):
         return replace(self, files=files)
 
     def write(self, files: Mapping[str, str]) -> tuple[str, ...]:
-        """Write the changed files and return their names."""
         before = self.files
         changed = sorted([name for name, text in files.items() if before.get(name) != text])
         atomic.write_texts({self._place_of(name): files[name] for name in changed})
@@ -106,7 +105,6 @@ def is_state_file(path: Path) -> bool:
 
 
 def _place_of(directory: str, name: str) -> str:
-    """The path of a state file."""
     beside = f"{directory}/{name}"
     if name != device_file.FILE_NAME:
         return beside
@@ -119,7 +117,7 @@ def _place_of(directory: str, name: str) -> str:
 
 
 def read_file(path: Path) -> str | None:
-    """The text of a state file, or None if it is absent.
+    """The text of a state file, if it exists.
 
     Raises ``BadInput`` if it is unreadable.
     """

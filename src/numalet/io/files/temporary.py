@@ -38,7 +38,7 @@ def random_end() -> str:
 
 
 def target(path: str) -> tuple[str, os.stat_result | None]:
-    """The file to replace, with links resolved, and its status, None if it is absent.
+    """The file to replace, with links resolved, and its status if it exists.
 
     Raises ``OSError``, and ``BadInput`` if it is not a regular file.
     """
@@ -58,7 +58,7 @@ def target(path: str) -> tuple[str, os.stat_result | None]:
 def create(start: str, end: str, made: list[str]) -> int:
     """Create a file and return its descriptor; the name is appended to ``made``.
 
-    The name is ``start`` and ``end``, or a random end if that is taken. Raises ``OSError``.
+    The name is ``start`` and ``end``, with a random end if that exists. Raises ``OSError``.
     """
     while True:
         name = start + end

@@ -23,7 +23,7 @@ _ACL: Final = "system.posix_acl_access"
 
 
 def doubt(path: Path) -> Finding | None:
-    """Why root should not trust this path; None if it may, or if it does not exist."""
+    """Why root should not trust an existing path, if there is a reason."""
     if os.geteuid() != 0:
         return None
     here, links = Path("/"), 0

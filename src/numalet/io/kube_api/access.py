@@ -33,7 +33,7 @@ def of(
     proxy in the kubeconfig, the environment's proxy applies, as in kubectl.
 
     Raises:
-        BadInput: with all errors, if there is no usable access.
+        BadInput: with all errors, if the access is missing or not usable.
     """
     environment = os.environ if environment is None else environment
     paths = (kubeconfig,) if kubeconfig is not None else _usual(environment)
@@ -52,7 +52,7 @@ def of(
 def in_cluster(
     environment: Mapping[str, str], service_account: Path = SERVICE_ACCOUNT
 ) -> Access | None:
-    """The access that a pod has; None outside a pod."""
+    """The access of the pod that this program runs in, if it does."""
     host = environment.get("KUBERNETES_SERVICE_HOST", "")
     port = environment.get("KUBERNETES_SERVICE_PORT", "")
     token_file = service_account / "token"

@@ -69,8 +69,6 @@ class ApiStatus(Value):
 
 
 class ApiRefused(Exception):  # noqa: N818 - it is an answer
-    """The API server answered with an error."""
-
     def __init__(self, status: ApiStatus, asked: str = "") -> None:
         super().__init__(status, asked)
         self.status = status
@@ -103,7 +101,7 @@ def of_apply(refused: ApiRefused, path: str) -> ApiRefused:
 
 
 class ApiUnreachable(Exception):  # noqa: N818 - whose fault it is is not known
-    """There was no complete answer: no connection, a broken one, or a timeout."""
+    """The answer is missing or incomplete: broken connection or timeout."""
 
     def __init__(self, problem: str, server: str = "") -> None:
         super().__init__(problem, server)
@@ -161,6 +159,5 @@ def _retry_after(text: str, now: datetime | None) -> float | None:
 
 
 def _shown(body: bytes) -> str:
-    """The beginning of a body on one line."""
     text = _BLANKS.sub(" ", body[: 4 * _LONGEST_SHOWN].decode("utf-8", "replace")).strip()
     return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"

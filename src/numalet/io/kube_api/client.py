@@ -46,8 +46,6 @@ _CONNECT_SECONDS: Final = 10.0
 
 
 class PatchKind(Enum):
-    """The format of a patch."""
-
     MERGE = "application/merge-patch+json"
     JSON = "application/json-patch+json"
     STRATEGIC_MERGE = "application/strategic-merge-patch+json"
@@ -64,8 +62,8 @@ class RequestLimits(Value):
 
     ``request_seconds`` limits one request. ``patience_seconds`` limits the total delay that the
     server may request; 0 for callers with their own backoff, which get the first 429.
-    ``kept_seconds`` is how long an idle connection stays open: the pool checks each before a
-    request, so many idle ones slow a busy client down.
+    ``kept_seconds`` is how long an idle connection stays open: the pool checks each of them before
+    a request, which slows busy clients down.
     """
 
     request_seconds: float = 90.0
@@ -241,13 +239,13 @@ class ApiClient:
             await self._clock.sleep(wait_seconds)
 
     async def _known(self, attempt: Callable[[Identity], Awaitable[T]]) -> T:
-        """Run an attempt, and after 401 once more with renewed credentials."""
         identity = await self._credentials.current()
         try:
             return await attempt(identity)
         except ApiRefused as refused:
             if not refused.status.is_unauthorized:
                 raise
+            # A service account token is rotated while the old one is cached.
             renewed = await self._credentials.renewed(identity)
             if renewed == identity:
                 raise
@@ -330,7 +328,6 @@ async def _close(response: httpx.Response) -> None:
 
 
 def _date(header: str) -> datetime | None:
-    """The time of a Date header; None if it is invalid or lacks a zone."""
     try:
         moment = parsedate_to_datetime(header)
     except ValueError:
@@ -339,7 +336,6 @@ def _date(header: str) -> datetime | None:
 
 
 def _url(path: str, query: Query | None) -> str:
-    """Path and query, without None values."""
     parts = {
         name: str(value).lower() if isinstance(value, bool) else value
         for name, value in (query or {}).items()

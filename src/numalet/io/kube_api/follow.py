@@ -58,8 +58,6 @@ class Replaced(Value, Generic[T]):
 
 
 class Changed(Value, Generic[T]):
-    """An item is new or has a new value."""
-
     key: str
     item: T
 
@@ -142,8 +140,6 @@ async def follow(
 
 
 class _Copy(Generic[T]):
-    """The items, and the version that they are from."""
-
     def __init__(
         self,
         collection: ApiCollection,
@@ -175,7 +171,6 @@ class _Copy(Generic[T]):
         return self.is_old
 
     def after(self, event: WatchEvent) -> Changed[T] | Deleted | None:
-        """The change by an event, or None."""
         content = bytes(event.object)
         meta = head_decoder.decode(content).metadata
         if _is_before(meta.resource_version, self.version):

@@ -190,6 +190,7 @@ def _merged(paths: Iterable[Path]) -> _Merged:
         ):
             for index, each in enumerate(named or ()):
                 where = place.member(kind + "s").item(index).member(kind)
+                # The first file wins.
                 into.setdefault(each.name, _Entry(getattr(each, kind), where, folder))
     findings.raise_errors()
     return _Merged(current, current_place, contexts, clusters, users)
@@ -205,13 +206,10 @@ def _file(path: Path, findings: Findings) -> tuple[_Config, Place]:
 
 
 class _Reading:
-    """Reads cluster and user of one context, and collects errors."""
-
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
 
     def access(self, cluster_entry: _Entry, user_entry: _Entry, namespace: str) -> Access:
-        """Raises ``BadInput`` with all errors."""
         cluster = decode(cluster_entry.value or {}, _Cluster, cluster_entry.place, self._findings)
         user = decode(user_entry.value or {}, _User, user_entry.place, self._findings)
         self._findings.raise_errors()

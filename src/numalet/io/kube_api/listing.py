@@ -58,7 +58,7 @@ def uid(meta: ObjectMeta) -> str:
 
 
 Decode = Callable[[bytes], T | None]
-"""The caller's value of an object's JSON; None if the object is of no interest."""
+"""The caller's value of an object's JSON; None leaves the object out."""
 
 
 class ListedItems(Value, Generic[T]):

@@ -16,8 +16,6 @@ chance: Final[Fraction] = secrets.SystemRandom().random
 
 
 class Clock(Protocol):
-    """Time that passes."""
-
     def now_seconds(self) -> float:
         """Monotonic seconds."""
         ...

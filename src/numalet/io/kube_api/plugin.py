@@ -25,8 +25,6 @@ _LONGEST_SHOWN: Final = 400
 
 @dataclass(frozen=True, slots=True)
 class PluginCredential:
-    """The output of a plugin; ``expires`` is None for a credential without an end."""
-
     token: str = field(default="", repr=False)
     certificate: bytes = field(default=b"", repr=False)
     key: bytes = field(default=b"", repr=False)
@@ -109,7 +107,6 @@ async def _output(plugin: CredentialPlugin, timeout_seconds: float) -> tuple[int
 
 
 async def _read(stream: asyncio.StreamReader) -> bytes:
-    """The output up to the limit."""
     kept = bytearray()
     while piece := await stream.read(1 << 16):
         # Read on beyond the limit, or the plugin would block on a full pipe.

@@ -17,7 +17,7 @@ _KEPT_CONNECTIONS: Final = 32
 
 
 def _keepalive() -> list[tuple[int, int, int]]:
-    """Socket options with which the kernel detects a dead peer within 30 s."""
+    """With these options the kernel detects a dead peer within 30 s."""
     options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
     for name, value in (
         ("TCP_KEEPIDLE", 15),
@@ -33,13 +33,10 @@ def _keepalive() -> list[tuple[int, int, int]]:
 
 
 class _Transport(httpx.AsyncHTTPTransport):
-    """Closes the connection of a cancelled request."""
-
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """The answer, whose body is still unread."""
-        # httpcore leaks the connection if the cancellation comes during the TLS or proxy handshake.
-        # If it comes just before the request is sent or after the answer was read, httpcore keeps
-        # the connection but never uses it again.
+        # httpcore leaks the connection of a request that is cancelled during the TLS or proxy
+        # handshake. Cancelled just before the request is sent, or after the answer was read, it
+        # keeps the connection but never uses it again.
         used = request.extensions["trace"] = _UsedConnection()
         try:
             answer = await super().handle_async_request(request)
@@ -92,7 +89,6 @@ class Connections:
 
     @contextlib.asynccontextmanager
     async def using(self, tls: TlsMaterial) -> AsyncIterator[httpx.AsyncClient]:
-        """``current``, kept open until the end of the block."""
         client = self.current(tls)
         self._users[tls] = self._users.get(tls, 0) + 1
         try:

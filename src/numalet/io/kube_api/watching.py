@@ -19,7 +19,7 @@ LARGEST_EVENT_BYTES: Final = 32 * 1024 * 1024
 
 
 class WatchEvent(msgspec.Struct, frozen=True):
-    """ADDED, MODIFIED, DELETED or BOOKMARK, with the object as it was sent."""
+    """ADDED, MODIFIED, DELETED or BOOKMARK, with the object's JSON."""
 
     type: str
     object: msgspec.Raw

@@ -30,8 +30,6 @@ OPTIONS: Final = (
 
 
 class Method(Value, Generic[Q, A]):
-    """One method: service, name, request and answer types."""
-
     service: str
     name: str
     request: type[Q]
@@ -71,7 +69,6 @@ Handler = Callable[[Any, Any], Awaitable[Any]]
 def services(
     handlers: Iterable[tuple[Method[Any, Any], Handler]],
 ) -> tuple[grpc.GenericRpcHandler, ...]:
-    """The handlers of a server for these methods, one per service."""
     by_service: dict[str, dict[str, grpc.RpcMethodHandler[Any, Any]]] = {}
     for method, handler in handlers:
         by_service.setdefault(method.service, {})[method.name] = (

@@ -85,13 +85,10 @@ def _plain(name: str) -> str:
 
 
 def _wanted(name: str) -> re.Match[str] | None:
-    """The root and the path below it, if the file may be of interest."""
     return None if len(name) > _LONGEST_NAME else _WANTED.fullmatch(name)
 
 
 class _Reader:
-    """Collects wanted files by root."""
-
     def __init__(self, document: str) -> None:
         self._document = document
         self._roots: dict[str, _Root] = {}
@@ -111,6 +108,7 @@ class _Reader:
         if path.count("/") > _DEPTH:
             return
         outside = match["root"] or "."
+        # Some tarballs are packed from within /sys.
         if not path.startswith(("sys/", "proc/")):
             path = f"sys/{path}"
         root = self._roots.setdefault(outside, _Root())

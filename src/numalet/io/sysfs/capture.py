@@ -51,6 +51,7 @@ class _RecordingTree(Mutable):
             elif self.inner.is_directory(entry):
                 self.folders.add(entry)
             else:
+                # The reader may only check that the file exists.
                 self.files.setdefault(entry, "")
         return names
 
@@ -82,6 +83,7 @@ def capture(tree: Tree, path: Path, document: str) -> int:
 def _tarball(recording: _RecordingTree) -> bytes:
     packed = io.BytesIO()
     with (
+        # Without name and time, so that equal machines give equal bytes.
         gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as squeezed,
         tarfile.open(fileobj=squeezed, mode="w", format=tarfile.GNU_FORMAT) as archive,
     ):

@@ -43,7 +43,6 @@ def read_cpus(source: TreeSource) -> tuple[Cpu, ...]:
 
 
 def _online(source: TreeSource, placed: dict[int, Cpu]) -> CpuSet:
-    """The online CPUs."""
     listed = source.read(f"{CPU_DIR}/online", kernel_text.cpu_list)
     if listed is not None:
         return listed

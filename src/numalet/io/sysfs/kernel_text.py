@@ -58,7 +58,6 @@ def cpu_mask(text: str | None) -> CpuSet | None:
 
 
 def _bits(value: int) -> list[int]:
-    """The positions of the set bits."""
     bits = []
     # By bytes: shifting a long integer bit by bit would be quadratic.
     for place, byte in enumerate(value.to_bytes((value.bit_length() + 7) // 8, "little")):
@@ -68,7 +67,6 @@ def _bits(value: int) -> list[int]:
 
 
 def integer(text: str | None) -> int | None:
-    """The number, which may be negative."""
     stripped = (text or "").strip(_BLANK)
     if not stripped or text is None:
         return None

@@ -28,7 +28,6 @@ _POOL: Final = re.compile(r"hugepages-[0-9]{1,12}kB", re.ASCII)
 
 
 def read_nodes(source: TreeSource) -> tuple[NumaNode, ...]:
-    """All NUMA nodes that have a directory."""
     directories = source.numbered(NODE_DIR, "node")
     by_name = sorted(directories.items(), key=lambda item: item[1])
     return tuple(_read_node(source, node_id, f"{NODE_DIR}/{name}") for node_id, name in by_name)

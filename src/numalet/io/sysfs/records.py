@@ -19,14 +19,11 @@ T = TypeVar("T")
 
 
 class TreeSource(Value):
-    """A tree, the user's name for it, and the warnings about it."""
-
     tree: Tree
     document: str
     warnings: Findings = field(default_factory=Findings)
 
     def read(self, path: str, parse: Callable[[str | None], T | None]) -> T | None:
-        """The parsed file; None, with a warning, if it is malformed."""
         try:
             return parse(self.tree.text(path))
         except kernel_text.KernelTextError as error:

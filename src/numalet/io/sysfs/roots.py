@@ -46,7 +46,6 @@ def tree_of_folder(folder: Path, document: str) -> FolderTree:
 
 
 def several(document: str, roots: list[str], separator: str) -> Finding:
-    """The finding if there are several machines and the user chose none."""
     choices = ", ".join(f"{document.rstrip('/')}{separator}{root}" for root in roots[:20])
     return MachineSeveral(
         value=document, count=len(roots), choices=choices, where=Location(document)
@@ -70,7 +69,6 @@ def _is_sys(folder: Path) -> bool:
 
 
 def _is_folder(path: Path) -> bool:
-    """Whether it is a readable folder."""
     try:
         return stat.S_ISDIR(path.stat().st_mode)
     except OSError:

@@ -20,14 +20,14 @@ LARGEST_FILE_BYTES: Final = 16 << 20
 
 
 class Tree(Protocol):
-    """A file tree; for missing and unreadable entries the methods return None, () or False."""
+    """A file tree; missing and unreadable entries give empty results."""
 
     def text(self, path: str) -> str | None:
         """The content of a regular file, with undecodable bytes replaced."""
         ...
 
     def link(self, path: str) -> str | None:
-        """The target of a symbolic link; None for other files."""
+        """The target of a symbolic link."""
         ...
 
     def names(self, path: str, wanted: re.Pattern[str]) -> tuple[str, ...]:
@@ -129,7 +129,6 @@ class MemoryTree(Value):
 
 
 def memory_tree(files: Mapping[str, bytes], links: Mapping[str, str], folders: Set[str]) -> Tree:
-    """A tree of these files, with all their parent directories."""
     entries: dict[str, set[str]] = {folder: set() for folder in folders}
     for path in (*files, *links, *folders):
         inner = path

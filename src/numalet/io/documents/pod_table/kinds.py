@@ -82,8 +82,6 @@ class ListOf(Value):
 
 
 class MapOf(Value):
-    """An object with any member names and values of one kind."""
-
     value: Kind
 
 
@@ -145,7 +143,6 @@ class ObjectType(Value, eq=False, dict=True):
         return tuple((name, each.missing) for name, each in self.fields.items() if each.is_needed)
 
     def names(self, *uses: FieldUse) -> frozenset[str]:
-        """Names of the fields with one of these uses."""
         return frozenset(name for name, each in self.fields.items() if each.use in uses)
 
 
