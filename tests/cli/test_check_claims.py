@@ -65,7 +65,7 @@ def test_what_is_wrong_in_pods_and_in_claims_is_said_at_once(numalet: Runner) ->
     arguments = ("check", "-c", "kubelet.yaml", *SHAPE, "all.yaml", "-o", "json")
     ended = numalet(*arguments)
     codes = [each["code"] for each in json.loads(ended.out)["findings"]]
-    assert (ended.status, codes) == (2, ["document/unknown-field", "claims/api-version"])
+    assert (ended.status, codes) == (2, ["document/unknown-field", "input/not-supported"])
 
 
 PAGE = "claims.md"

@@ -11,8 +11,6 @@ from numalet.cli.fleet_options import FleetFormat, Output, Shape, Source, Watch
 from numalet.cli.helping import Command, with_line_breaks
 from numalet.cli.option_groups import expanded
 from numalet.core.model import input_error
-from numalet.core.model.findings import BadInput
-from numalet.io.findings.fleet import FleetNotOneShape
 
 EPILOG = """Examples:
 
@@ -215,7 +213,10 @@ def free(
 
     shapes = fleet_options.shapes([pod])
     if len(shapes) != 1:
-        raise BadInput([FleetNotOneShape(value=pod, count=len(shapes))])
+        raise input_error.Invalid(
+            f"{pod!r} contains {len(shapes)} pod shapes",
+            expected="a file with one shape, or a list of amounts",
+        ).bad_input()
     question = FreeQuestion(
         rules=VictimRules(
             equal_priority=not lower_priority_only, without_controller=not keep_bare_pods

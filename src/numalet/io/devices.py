@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 
 from numalet.core.managers.device.inventory import Device
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Findings, Location
 from numalet.io.documents import device_file, profile_library, yaml_source
 from numalet.io.documents.device_file import DeviceLists
-from numalet.io.findings.devices import DevicesOneDocument, DevicesResourceTwice
 from numalet.io.machines import LoadedMachine
 
 
@@ -40,7 +40,12 @@ def named_devices(
             continue
         for resource, devices in lists.items():
             if resource in by_resource:
-                findings.add(DevicesResourceTwice(value=resource, where=Location(device_file.FLAG)))
+                findings.add(
+                    input_error.Duplicate(
+                        f"resource {resource!r} is listed twice; put its devices into one list",
+                        where=Location(device_file.FLAG),
+                    )
+                )
             by_resource[resource] = devices
     findings.raise_errors()
     return by_resource
@@ -66,7 +71,11 @@ def _of_file(path: str | None, node_ids: Collection[int] | None) -> DeviceLists:
         return device_file.decode(profile.devices, profile.devices_place, profile.line_of, node_ids)
     documents = yaml_source.load_documents(yaml_source.read_text(path), path)
     if len(documents) != 1:
-        raise BadInput([DevicesOneDocument(count=len(documents), where=Location(path))])
+        raise input_error.Invalid(
+            f"the device file has {len(documents)} documents",
+            expected="one list of resources with their devices",
+            where=Location(path),
+        ).bad_input()
     (document,) = documents
     if document.duplicates:
         raise BadInput(document.duplicates)

@@ -114,9 +114,9 @@ async def test_pages_that_are_forgotten_are_listed_again_and_said_once(
     listed = await listing.listed(server.access())
     assert forgotten
     assert len(listed.nodes) == PAGE_ITEMS + 3
-    assert [(each.code, each.fields["kind"]) for each in listed.notes] == [
-        ("cluster/object-left-out", "Node"),
-        ("cluster/object-left-out", "Pod"),
+    assert [(each.code, str(each).split()[2]) for each in listed.notes] == [
+        ("input/ignored", "Node"),
+        ("input/ignored", "Pod"),
     ]
 
 

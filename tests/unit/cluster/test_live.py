@@ -207,7 +207,7 @@ async def test_a_pod_that_can_not_be_read_is_noted_at_its_node(tmp_path: Path) -
         cluster = live.cluster()
         assert cluster is not None
         assert [each.code for each in cluster.nodes["a"].notes] == ["cluster/unread-pods"]
-        assert [each.code for each in cluster.notes] == ["cluster/object-left-out"]
+        assert [each.code for each in cluster.notes] == ["input/ignored"]
 
 
 async def until_noted(live: LiveCluster, *codes: str) -> None:
@@ -221,11 +221,11 @@ async def test_an_object_that_can_not_be_read_is_noted_while_it_is_there() -> No
         path = f"{GROUP}/numanodes/b"
         bad = {"kind": "NumaNode", "metadata": {"name": "b"}, "spec": {"state": 5}}
         kubelets.put(path, bad)
-        await until_noted(live, "cluster/object-left-out")
+        await until_noted(live, "input/ignored")
         kubelets.remove(path)
         await until_noted(live)
         kubelets.put(path, bad)
-        await until_noted(live, "cluster/object-left-out")
+        await until_noted(live, "input/ignored")
         kubelets.server.refused[f"{GROUP}/numanodes"] = 403
         await kubelets.server.strike(Ending.RESET)
         await until_noted(live, "cluster/collection-forbidden")

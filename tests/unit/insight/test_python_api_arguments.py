@@ -52,11 +52,11 @@ def test_one_path_of_scenarios_is_one_file(tmp_path: Path) -> None:
 
 def test_devices_are_on_nodes_of_the_machine() -> None:
     far = {"x.io/gpu": [numalet.Device("g", numa_nodes=(7,))]}
-    with refused_with("devices/absent-numa-node"):
+    with refused_with("input/not-found"):
         numalet.start_node(CONFIG, "2n4c", devices=far)
     node = numalet.start_node(CONFIG, "2n4c")
     assert isinstance(node, numalet.Node)
-    with refused_with("devices/absent-numa-node"):
+    with refused_with("input/not-found"):
         numalet.restart_node(node, CONFIG, "2n4c", devices=far)
 
 
@@ -128,5 +128,5 @@ def test_questions_to_a_cluster(tmp_path: Path) -> None:
     two = tmp_path / "two.yaml"
     pod = "{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: {containers: [{name: c}]}}\n"
     two.write_text(f"{pod % 'a'}---\n{pod % 'b'}")
-    with refused_with("fleet/not-one-shape"):
+    with refused_with("input/invalid"):
         numalet.free(cluster, two)

@@ -40,17 +40,17 @@ def test_nothing_named_is_nothing() -> None:
 
 
 def test_a_resource_in_both_is_refused(tmp_path: Path) -> None:
-    assert _codes(_file(tmp_path, FILE), f"{GPU}=gpu2@0") == ["devices/resource-twice"]
+    assert _codes(_file(tmp_path, FILE), f"{GPU}=gpu2@0") == ["input/duplicate"]
 
 
 def test_findings_of_both_are_reported(tmp_path: Path) -> None:
     path = _file(tmp_path, FILE.replace("@1", "@7"))
-    assert _codes(path, "gpu") == ["devices/absent-numa-node", "devices/flag"]
+    assert _codes(path, "gpu") == ["input/not-found", "input/invalid"]
 
 
 @pytest.mark.parametrize("text", ["", "[]\n---\n[]\n"])
 def test_a_file_holds_one_document(tmp_path: Path, text: str) -> None:
-    assert _codes(_file(tmp_path, text)) == ["devices/one-document"]
+    assert _codes(_file(tmp_path, text)) == ["input/invalid"]
 
 
 def test_a_key_that_is_there_twice_is_refused(tmp_path: Path) -> None:

@@ -6,11 +6,10 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TypeVar
 
 from numalet.core.managers.device.inventory import Device
-from numalet.core.model import cpu_set
+from numalet.core.model import cpu_set, input_error
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.node.node import Devices
 from numalet.insight.usecases.comparing import ExplainUnknownChoice
-from numalet.io.findings.devices import DevicesAbsentNumaNode
 
 T = TypeVar("T")
 
@@ -58,13 +57,15 @@ def devices_on(devices: Devices, node_ids: Collection[int]) -> dict[str, tuple[D
         if not isinstance(each, Device):
             raise TypeError(f"a device of {resource} must be a numalet.Device, not {each!r}")
         absent += [
-            DevicesAbsentNumaNode(
-                device=each.device_id, resource=resource, value=node,
-                nodes=cpu_set.text(frozenset(node_ids)), where=Location("devices"),
+            input_error.NotFound(
+                f"device {each.device_id!r} of {resource} is on NUMA node {node}, which the "
+                "machine does not have",
+                expected=f"one of its NUMA nodes: {cpu_set.text(frozenset(node_ids))}",
+                where=Location("devices"),
             )
             for node in each.numa_nodes
             if node not in node_ids
-        ]  # fmt: skip
+        ]
     if absent:
         raise BadInput(absent)
     return listed

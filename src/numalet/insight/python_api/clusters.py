@@ -7,7 +7,7 @@ from os import PathLike, fspath
 from typing import Any, TypeAlias
 
 from numalet.core.cluster.cluster import Cluster, ClusterPod
-from numalet.core.model.findings import BadInput
+from numalet.core.model import input_error
 from numalet.core.model.pod import Pod
 from numalet.insight.fleet import fit as fitting
 from numalet.insight.fleet import free_copies, moves
@@ -20,7 +20,6 @@ from numalet.insight.usecases import clusters
 from numalet.insight.usecases.clusters import ClusterSources
 from numalet.io.documents import pod_shapes
 from numalet.io.documents.pod_shapes import PodShape
-from numalet.io.findings.fleet import FleetNotOneShape
 
 Paths: TypeAlias = str | PathLike[str] | Iterable[str | PathLike[str]]
 Shape: TypeAlias = Pod | str | PathLike[str]
@@ -85,7 +84,10 @@ def free(cluster: Cluster, pod: Shape, *, nodes: Iterable[str] = ()) -> dict[str
     only = frozenset(choices("nodes", nodes, sorted(cluster.nodes)))
     shapes = _shapes(pod)
     if len(shapes) != 1:
-        raise BadInput([FleetNotOneShape(value=str(pod), count=len(shapes))])
+        raise input_error.Invalid(
+            f"{str(pod)!r} contains {len(shapes)} pod shapes",
+            expected="a file with one shape, or a list of amounts",
+        ).bad_input()
     (shape,) = shapes
     question = FreeQuestion(only=only)
     answer = free_copies.free_copies(cluster, shape.pod, shape.count, question)

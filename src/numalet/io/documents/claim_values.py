@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from numalet.core.model import input_error
 from numalet.core.model.device_claims import (
     AttributeValue,
     ClaimConstraint,
@@ -25,7 +26,6 @@ from numalet.core.model.quantity import Quantity
 from numalet.core.model.value import Value, field
 from numalet.io.documents import pod_resources
 from numalet.io.documents.typed import Place
-from numalet.io.findings.claims import ClaimsAttributeType, ClaimsNothingAsked
 
 _ATTRIBUTE_TYPES: Final = {
     "bool": "bools",
@@ -151,7 +151,9 @@ def _asked(value: Mapping[str, Any], path: str, reading: ClaimReading) -> Device
     if not device_class:
         where = reading.at(path)
         needed = "deviceClassName" if reading.is_flat else "exactly.deviceClassName"
-        reading.findings.add(ClaimsNothingAsked(needed=needed, where=where))
+        reading.findings.add(
+            input_error.Required(f"the request names no device class; set {needed}", where=where)
+        )
     count = value.get("count")
     return DeviceRequest(
         device_class=device_class,
@@ -252,7 +254,13 @@ def _attribute(value: object, path: str, reading: ClaimReading) -> frozenset[Att
             types = ", ".join((*_ATTRIBUTE_TYPES, *_ATTRIBUTE_TYPES.values()))
             shown = " and ".join(known) or "none"
             where = reading.at(path)
-            reading.findings.add(ClaimsAttributeType(types=types, given=shown, where=where))
+            reading.findings.add(
+                input_error.Invalid(
+                    f"an attribute needs exactly one type, but this one has {shown}",
+                    expected=f"one of: {types}",
+                    where=where,
+                )
+            )
         return frozenset()
     (name,) = known
     values = given[name]

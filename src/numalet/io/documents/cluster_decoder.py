@@ -13,14 +13,13 @@ import msgspec
 
 from numalet.core.cluster import classes
 from numalet.core.cluster.objects import ClusterObjects, ListedState
-from numalet.core.model import limits
+from numalet.core.model import input_error, limits
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.io import nesting
 from numalet.io.documents import cluster_objects, cluster_values, numa_node, numa_node_class
 from numalet.io.documents.cluster_objects import NodeObjectReader
 from numalet.io.documents.cluster_pods import PodReader
 from numalet.io.documents.typed import Place
-from numalet.io.findings.clusters import ClusterMoreLeftOut, ClusterObjectLeftOut
 from numalet.io.findings.documents import DocumentTooDeep
 
 MOST_WARNINGS: Final = 50
@@ -107,8 +106,9 @@ class ObjectDecoder:
                 return
             self._named += 1
         first = findings.all[0]
-        self._left_out[kind, key] = ClusterObjectLeftOut(
-            kind=kind, name=name or "without a name", problem=str(first), where=first.where
+        self._left_out[kind, key] = input_error.Ignored(
+            f"cannot read {kind} {name or 'without a name'}, so it is left out: {first}",
+            where=first.where,
         )
 
     def forget(self, kind: str, key: str) -> None:
@@ -124,7 +124,11 @@ class ObjectDecoder:
 
     def notes(self) -> tuple[Finding, ...]:
         more = len(self._left_out) - self._named
-        said = (ClusterMoreLeftOut(count=more),) if more else ()
+        said = (
+            (input_error.Ignored(f"cannot read {more} more objects, so they are left out"),)
+            if more
+            else ()
+        )
         return (*filter(None, self._left_out.values()), *said)
 
     def _pod(self, text: bytes, place: Place, findings: Findings) -> tuple[str, Any] | None:

@@ -22,14 +22,13 @@ from typing import IO, Any, Final, cast
 import msgspec
 
 from numalet.core.cluster.objects import ClusterObjects
-from numalet.core.model import limits
+from numalet.core.model import input_error, limits
 from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
 from numalet.io import packed
 from numalet.io.documents import cluster_decoder, object_stream, yaml_source
 from numalet.io.documents.cluster_decoder import ObjectDecoder
 from numalet.io.documents.object_stream import ObjectText
 from numalet.io.documents.typed import LineOf, Place, no_line
-from numalet.io.findings.clusters import ClusterDumpDamaged, ClusterDumpUnpacksTooLarge
 from numalet.io.findings.documents import DocumentTooManyObjects, DocumentUnreadable
 
 MOST_UNPACKED_BYTES: Final = 4 << 30
@@ -106,12 +105,18 @@ class ObjectReader:
                             raise
                         warnings += _warnings(bad)
         except packed.LimitPassedError as passed:
-            too_large = ClusterDumpUnpacksTooLarge(
-                what=passed.what, limit=passed.limit, where=where
+            too_large = input_error.TooLarge(
+                f"it unpacks to more than {passed.limit} {passed.what}; unpack it yourself and "
+                "pass the file or folder",
+                where=where,
             )
             raise BadInput([too_large]) from None
         except tarfile.TarError as error:
-            damaged = ClusterDumpDamaged(problem=packed.first_line(error), where=where)
+            damaged = input_error.Unreadable(
+                "the compressed file or tarball is damaged or truncated "
+                f"({packed.first_line(error)}); copy it or write the dump again",
+                where=where,
+            )
             raise BadInput([damaged]) from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)

@@ -10,10 +10,10 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from numalet.core.cluster.cluster import TaintEffect
+from numalet.core.model import input_error
 from numalet.core.model.findings import Findings
 from numalet.io.documents import typed
 from numalet.io.documents.typed import Place
-from numalet.io.findings.clusters import ClusterMoment, ClusterTaint
 from numalet.io.findings.documents import DocumentSyntax
 
 NOTHING: Final = msgspec.Raw()
@@ -95,7 +95,13 @@ def moment(
     seconds = _seconds(text)
     if seconds is None:
         where = place.member(path[0]).member(path[1]).location
-        findings.add(ClusterMoment(value=typed.described(text), where=where))
+        findings.add(
+            input_error.Invalid(
+                f"invalid time {typed.described(text)}",
+                expected="a time such as 2026-01-31T12:00:00Z",
+                where=where,
+            )
+        )
     return seconds
 
 
@@ -114,7 +120,13 @@ def taint_effect(value: object, place: Place, findings: Findings) -> TaintEffect
         return None
     effect = _EFFECTS.get(value) if isinstance(value, str) else None
     if effect is None:
-        findings.add(ClusterTaint(value=typed.described(value), where=place.location))
+        findings.add(
+            input_error.NotSupported(
+                f"unknown taint effect {typed.described(value)}",
+                expected="NoSchedule, PreferNoSchedule or NoExecute",
+                where=place.location,
+            )
+        )
     return effect
 
 

@@ -11,6 +11,7 @@ from functools import partial
 from os import PathLike, fspath
 from typing import Any, Final, TypeVar
 
+from numalet.core.model import input_error
 from numalet.core.model.device_claims import (
     ClaimDocuments,
     DeviceClass,
@@ -27,11 +28,6 @@ from numalet.io.documents.pod_table.checking import Strictness
 from numalet.io.documents.pod_table.table import TYPES, types_of
 from numalet.io.documents.typed import Place
 from numalet.io.documents.yaml_source import YamlDocument
-from numalet.io.findings.claims import (
-    ClaimsApiVersion,
-    ClaimsDuplicateName,
-    ClaimsFormOfOtherVersion,
-)
 from numalet.io.findings.pods import PodsNameMissing
 
 T = TypeVar("T", ResourceClaim, DeviceClass, ResourceSlice)
@@ -113,7 +109,13 @@ def _distinct(objects: Sequence[T], findings: Findings) -> tuple[T, ...]:
     for each in objects:
         first = by_name.setdefault(str(each), each)
         if first is not each:
-            findings.add(ClaimsDuplicateName(object=str(each), where=each.at("")))
+            findings.add(
+                input_error.Ignored(
+                    f"{each} is defined twice; numalet uses the first one, so remove the other or "
+                    "rename it",
+                    where=each.at(""),
+                )
+            )
     return tuple(by_name.values())
 
 
@@ -126,7 +128,13 @@ def _read(
         known = ", ".join(_GROUP + each for each in VERSIONS)
         shown = typed.described(given.api_version or None)
         where = given.place.member("apiVersion").location
-        findings.add(ClaimsApiVersion(kind=given.kind, value=shown, known=known, where=where))
+        findings.add(
+            input_error.NotSupported(
+                f"unknown apiVersion {shown} of a {given.kind}",
+                expected=f"one of: {known}",
+                where=where,
+            )
+        )
         return None
     is_from_server = pod_document.is_from_server(given.value)
     strictness = checking.OF_SERVERS if is_from_server else _WRITTEN
@@ -172,11 +180,10 @@ def _of_other_form(given: KubeObject, version: str, *, is_flat: bool) -> Iterato
     others = [each for each in VERSIONS if (each in _FLAT) is not is_flat]
     for place, value, names, where_they_are in _misplaced(given, is_flat=is_flat):
         for name in names & value.keys():
-            yield ClaimsFormOfOtherVersion(
-                field=name,
-                version=version,
-                others=" and ".join(others),
-                place=where_they_are,
+            yield input_error.Invalid(
+                f"resource.k8s.io/{version} has no field {name} here, unlike "
+                f"{' and '.join(others)}",
+                expected=f"the field in {where_they_are}",
                 where=place.member(name).location,
             )
 

@@ -20,21 +20,13 @@ from typing import Any, Final, TypeAlias
 
 from numalet.core.managers.device import names
 from numalet.core.managers.device.inventory import Device, Health
-from numalet.core.model import cpu_set
+from numalet.core.model import cpu_set, input_error
 from numalet.core.model.findings import Findings, Location
 from numalet.core.model.value import Mutable, field
 from numalet.io.documents import kube_objects, typed
 from numalet.io.documents.typed import LineOf, Place, no_line
 from numalet.io.findings.devices import (
-    DevicesAbsentNumaNode,
-    DevicesFlag,
-    DevicesHealth,
     DevicesIdMissing,
-    DevicesIdTwice,
-    DevicesNumaNode,
-    DevicesNumaNodeTwice,
-    DevicesResourceName,
-    DevicesResourceTwice,
 )
 
 DeviceLists: TypeAlias = Mapping[str, tuple[Device, ...]]
@@ -107,7 +99,12 @@ class _Reader(Mutable):
             typed.wrong_type(resource, "the name of a resource", at, self.findings)
             return
         if resource in self.by_resource:
-            self.findings.add(DevicesResourceTwice(value=resource, where=at.location))
+            self.findings.add(
+                input_error.Duplicate(
+                    f"resource {resource!r} is listed twice; put its devices into one list",
+                    where=at.location,
+                )
+            )
             return
         self._open(resource, at)
         devices = group.get("devices")
@@ -122,7 +119,16 @@ class _Reader(Mutable):
     def read_flag(self, text: str, place: Place) -> None:
         resource, equals, listed = (part.strip() for part in text.partition("="))
         if not equals:
-            self.findings.add(DevicesFlag(value=text, where=place.location))
+            self.findings.add(
+                input_error.Invalid(
+                    f"invalid devices {text!r}",
+                    expected=(
+                        "a resource, '=' and device ids with their NUMA nodes, such as "
+                        "example.com/gpu=gpu0@0,gpu1@1"
+                    ),
+                    where=place.location,
+                )
+            )
             return
         self._open(resource, place)
         # Nothing after the equals sign: a plugin without devices.
@@ -131,7 +137,16 @@ class _Reader(Mutable):
 
     def _open(self, resource: str, place: Place) -> None:
         if not names.is_extended_resource(resource):
-            self.findings.add(DevicesResourceName(value=resource, where=place.location))
+            self.findings.add(
+                input_error.Invalid(
+                    f"invalid extended resource {resource!r}",
+                    expected=(
+                        "a domain other than kubernetes.io, '/' and a name of up to 63 "
+                        "letters, digits, '-', '_' and '.', such as example.com/gpu"
+                    ),
+                    where=place.location,
+                )
+            )
         self.by_resource.setdefault(resource, {})
 
     def _device(self, resource: str, device: object, place: Place) -> None:
@@ -157,9 +172,9 @@ class _Reader(Mutable):
         health = device.get("health", Health.HEALTHY.value)
         if not isinstance(health, str) or health not in _HEALTH:
             self.findings.add(
-                DevicesHealth(
-                    device=name,
-                    value=typed.described(health),
+                input_error.NotSupported(
+                    f"unknown health {typed.described(health)} of device {name!r}",
+                    expected="Healthy or Unhealthy",
                     where=place.member("health").location,
                 )
             )
@@ -181,7 +196,11 @@ class _Reader(Mutable):
             self.findings.add(DevicesIdMissing(resource=resource, where=place.location))
             return
         if name in self.by_resource[resource]:
-            self.findings.add(DevicesIdTwice(resource=resource, value=name, where=place.location))
+            self.findings.add(
+                input_error.Duplicate(
+                    f"two devices of {resource} have the id {name!r}", where=place.location
+                )
+            )
             return
         numa_nodes = self._nodes(resource, name, nodes, place)
         self.by_resource[resource][name] = Device(name, numa_nodes, health)
@@ -195,16 +214,17 @@ class _Reader(Mutable):
                 or not 0 <= node <= HIGHEST_NODE_ID
             ):
                 self.findings.add(
-                    DevicesNumaNode(
-                        device=name,
-                        value=typed.described(node),
-                        most=HIGHEST_NODE_ID,
+                    input_error.Invalid(
+                        f"invalid NUMA node {typed.described(node)} of device {name!r}",
+                        expected=f"a whole number from 0 to {HIGHEST_NODE_ID}",
                         where=place.location,
                     )
                 )
             elif node in sound:
                 self.findings.add(
-                    DevicesNumaNodeTwice(device=name, value=node, where=place.location)
+                    input_error.Duplicate(
+                        f"device {name!r} lists NUMA node {node} twice", where=place.location
+                    )
                 )
             else:
                 sound.append(node)
@@ -214,11 +234,10 @@ class _Reader(Mutable):
     def _must_be_there(self, resource: str, name: str, node: int, place: Place) -> None:
         if self.node_ids is not None and node not in self.node_ids:
             self.findings.add(
-                DevicesAbsentNumaNode(
-                    device=name,
-                    resource=resource,
-                    value=node,
-                    nodes=cpu_set.text(frozenset(self.node_ids)),
+                input_error.NotFound(
+                    f"device {name!r} of {resource} is on NUMA node {node}, which the machine "
+                    "does not have",
+                    expected=f"one of its NUMA nodes: {cpu_set.text(frozenset(self.node_ids))}",
                     where=place.location,
                 )
             )

@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from numalet.core.cluster.cluster import NO_LABELS, Taint, TaintEffect
 from numalet.core.config.releases.release import Release
-from numalet.core.model import label_names
+from numalet.core.model import input_error, label_names
 from numalet.core.model.findings import BadInput, Findings
 from numalet.core.model.value import Value, field
 from numalet.io.documents import cluster_values, kubelet_version, typed, yaml_source
@@ -35,12 +35,6 @@ from numalet.io.documents.fleet_file_types import (
     FleetPoolFields,
 )
 from numalet.io.documents.typed import Place
-from numalet.io.findings.clusters import (
-    FleetFileDocuments,
-    FleetFileNoPools,
-    FleetFilePoolTwice,
-    FleetFileTaint,
-)
 from numalet.io.findings.documents import DocumentRange, OptionsNodeLabel
 
 _BEGINNING_BYTES: Final = 64 * 1024
@@ -112,7 +106,12 @@ def read(text: str, document: str, folder: Path = Path()) -> FleetFile:
     documents = yaml_source.load_documents(text, document)
     findings = Findings()
     if len(documents) != 1:
-        findings.add(FleetFileDocuments(count=len(documents), where=Place(document).location))
+        findings.add(
+            input_error.Invalid(
+                f"a fleet file must contain one document, and this one has {len(documents)}",
+                where=Place(document).location,
+            )
+        )
         raise BadInput(findings.all)
     (only,) = documents
     findings.extend(only.duplicates)
@@ -123,7 +122,12 @@ def read(text: str, document: str, folder: Path = Path()) -> FleetFile:
     if given is not None:
         typed.check_members(only.value, FleetFileFields.__struct_fields__, place, findings)
         if not given.pools:
-            findings.add(FleetFileNoPools(where=place.location))
+            findings.add(
+                input_error.Required(
+                    "the fleet file has no pools; add at least one with a name and a machine",
+                    where=place.location,
+                )
+            )
         pools = _pools(given.pools, place.member("pools"), findings)
         pods = _pods(given.pods, place.member("pods"), findings)
     findings.raise_errors()
@@ -137,7 +141,9 @@ def _pools(values: list[Any], place: Place, findings: Findings) -> list[FleetPoo
         pool = _pool(value, at, findings)
         if pool is not None and pool.name in pools:
             where = at.member("name").location
-            findings.add(FleetFilePoolTwice(name=pool.name, where=where))
+            findings.add(
+                input_error.Duplicate(f"two pools have the name {pool.name!r}", where=where)
+            )
         elif pool is not None:
             pools[pool.name] = pool
     return list(pools.values())
@@ -195,7 +201,13 @@ def _taints(values: list[Any], place: Place, findings: Findings) -> tuple[Taint,
         at = place.item(index)
         parts = _taint_parts(value)
         if parts is None:
-            findings.add(FleetFileTaint(value=typed.described(value), where=at.location))
+            findings.add(
+                input_error.Invalid(
+                    f"invalid taint {typed.described(value)}",
+                    expected="key=value:NoSchedule, or an object with key, value and effect",
+                    where=at.location,
+                )
+            )
             continue
         effect = cluster_values.taint_effect(parts[2], at, findings)
         taints.append(Taint(parts[0], parts[1], effect or TaintEffect.NO_SCHEDULE))

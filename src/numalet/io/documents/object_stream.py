@@ -16,10 +16,10 @@ from typing import IO, Final, NamedTuple
 
 import msgspec
 
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Location
 from numalet.io import nesting
 from numalet.io.documents import yaml_scalars, yaml_source
-from numalet.io.findings.clusters import ClusterDumpEndsEarly
 from numalet.io.findings.documents import (
     DocumentSyntax,
     DocumentTooLarge,
@@ -230,7 +230,11 @@ def _to_end_of_document(pieces: _Pieces) -> None:
 
 
 def _ends_early(pieces: _Pieces, count: int) -> BadInput:
-    return BadInput([ClusterDumpEndsEarly(count=count, where=pieces.where)])
+    return input_error.Invalid(
+        f"the dump ends inside a list, after {count} objects; write it again and check that "
+        "kubectl exits with status 0",
+        where=pieces.where,
+    ).bad_input()
 
 
 class _List(msgspec.Struct):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from numalet.core.cluster.cluster import ClusterPod, TaintEffect, Toleration
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Findings
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
@@ -20,7 +21,6 @@ from numalet.io.documents import kube_objects, pod_document, pod_templates, yaml
 from numalet.io.documents.kube_objects import KubeObject
 from numalet.io.documents.pod_document import PodIdentity
 from numalet.io.documents.typed import Place
-from numalet.io.findings.fleet import FleetAmounts, FleetAmountTwice, FleetNoPods
 
 _TEMPLATES: Final[Mapping[str, tuple[str, ...]]] = {
     "Pod": ("spec",),
@@ -93,11 +93,16 @@ def of_amounts(text: str) -> ClusterPod:
     """
     parts = [each.partition("=") for each in text.split(",")]
     if not all(name.strip() and amount.strip() for name, _, amount in parts):
-        raise BadInput([FleetAmounts(value=text)])
+        raise input_error.Invalid(
+            f"{text!r} is neither a file nor a list of amounts",
+            expected="a list such as nvidia.com/gpu=4,cpu=16,memory=128Gi",
+        ).bad_input()
     names = [name.strip() for name, _, _ in parts]
     twice = [name for at, name in enumerate(names) if name in names[:at]]
     if twice:
-        raise BadInput([FleetAmountTwice(value=text, name=twice[0])])
+        raise input_error.Duplicate(
+            f"{text!r} names {twice[0]} twice; add the two amounts"
+        ).bad_input()
     return of_mapping({name.strip(): amount.strip() for name, _, amount in parts}, text)
 
 
@@ -125,7 +130,10 @@ def of_mapping(amounts: Mapping[str, Any], name: str) -> ClusterPod:
 
 def _shapes(text: str, number: int, findings: Findings) -> Iterator[PodShape]:
     if not text:
-        raise BadInput([FleetAmounts(value=text)])
+        raise input_error.Invalid(
+            f"{text!r} is neither a file nor a list of amounts",
+            expected="a list such as nvidia.com/gpu=4,cpu=16,memory=128Gi",
+        ).bad_input()
     if is_amounts(text):
         yield PodShape(text, of_amounts(text))
         return
@@ -145,7 +153,12 @@ def _of_documents(text: str, name: str, number: int, findings: Findings) -> Iter
         if pods:
             yield PodShape(each.key[2], _as_cluster_pod(each, pods[0]), len(pods))
     if not has_any and not findings.has_errors:
-        findings.add(FleetNoPods(value=name, where=Place(name).location))
+        findings.add(
+            input_error.Required(
+                f"{name!r} contains no pod; add a Pod, a Job or another workload",
+                where=Place(name).location,
+            )
+        )
 
 
 def _pods(each: KubeObject, findings: Findings) -> tuple[Pod, ...]:

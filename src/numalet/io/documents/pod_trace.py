@@ -21,19 +21,11 @@ import msgspec
 
 from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.cluster.trace import Arrival
-from numalet.core.model import go_duration
+from numalet.core.model import go_duration, input_error
 from numalet.core.model.findings import BadInput, Findings, Location
 from numalet.core.model.value import replace
 from numalet.io.documents import kube_objects, pod_shapes, yaml_source
 from numalet.io.documents.typed import Place
-from numalet.io.findings.fleet import (
-    FleetTraceColumns,
-    FleetTraceEmpty,
-    FleetTraceField,
-    FleetTraceRow,
-    FleetTraceShape,
-    FleetTraceTooLong,
-)
 
 MOST_PODS: Final = 1_000_000
 """Of one trace. Low enough to survive a typing error."""
@@ -71,9 +63,18 @@ def read(text: str, document: str, shapes: Mapping[str, ClusterPod]) -> tuple[Ar
         if (arrival := reader.arrival(row, line)) is not None
     ]
     if not arrivals and not findings.has_errors:
-        findings.add(FleetTraceEmpty(where=Location(document)))
+        findings.add(
+            input_error.Required(
+                "the trace has no rows; each row needs an arrival, a duration and a shape",
+                where=Location(document),
+            )
+        )
     if sum(each.count for each in arrivals) > MOST_PODS:
-        findings.add(FleetTraceTooLong(most=MOST_PODS, where=Location(document)))
+        findings.add(
+            input_error.TooLarge(
+                f"the trace has more than {MOST_PODS} pods", where=Location(document)
+            )
+        )
     findings.raise_errors()
     first = min(each.at_seconds for each in arrivals)
     return tuple(replace(each, at_seconds=each.at_seconds - first) for each in arrivals)
@@ -90,7 +91,7 @@ def _json_rows(
             yield number, msgspec.json.decode(line, type=dict[str, Any])
         except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
             where = Location(document, line=number)
-            findings.add(FleetTraceRow(problem=str(error), where=where))
+            findings.add(input_error.Invalid(f"the row is not a JSON object: {error}", where=where))
 
 
 def _csv_rows(
@@ -108,17 +109,26 @@ def _csv_rows(
                 missing = [each for each in _NEEDED if each not in names]
                 if missing:
                     where = Location(document, line=reader.line_num)
-                    findings.add(FleetTraceColumns(missing=", ".join(missing), where=where))
+                    findings.add(
+                        input_error.Required(
+                            f"the first line of the trace does not name {', '.join(missing)}",
+                            expected="the columns arrival, duration, shape and optionally count",
+                            where=where,
+                        )
+                    )
                     return
             elif len(cells) != len(names):
-                problem = f"{len(cells)} values for {len(names)} columns"
                 where = Location(document, line=reader.line_num)
-                findings.add(FleetTraceRow(problem=problem, where=where))
+                findings.add(
+                    input_error.Invalid(
+                        f"the row has {len(cells)} values for {len(names)} columns", where=where
+                    )
+                )
             else:
                 yield reader.line_num, dict(zip(names, cells, strict=True))
     except csv.Error as error:
         where = Location(document, line=reader.line_num)
-        findings.add(FleetTraceRow(problem=str(error), where=where))
+        findings.add(input_error.Invalid(f"the row is not valid CSV: {error}", where=where))
 
 
 class _RowReader:
@@ -134,7 +144,7 @@ class _RowReader:
         where = Location(self._document, line=line)
         missing = [each for each in _NEEDED if row.get(each) in (None, "")]
         for name in missing:
-            self._findings.add(FleetTraceRow(problem=f"{name} is missing", where=where))
+            self._findings.add(input_error.Required(f"the row has no {name}", where=where))
         if missing:
             return None
         at = _seconds(row["arrival"]) if not _is_moment(row["arrival"]) else _moment(row["arrival"])
@@ -147,8 +157,8 @@ class _RowReader:
         ):
             if value is None:
                 self._findings.add(
-                    FleetTraceField(
-                        field=name, value=str(row.get(name)), expected=expected, where=where
+                    input_error.Invalid(
+                        f"invalid {name} {str(row.get(name))!r}", expected=expected, where=where
                     )
                 )
         pod = self._shape(row["shape"], where)
@@ -180,7 +190,9 @@ class _RowReader:
                 {key.strip(): each.strip() for key, _, each in parts}, name
             )
         files = ", ".join(sorted(self._named)) or "another file (see --shapes)"
-        raise BadInput([FleetTraceShape(value=text, files=files, where=where)])
+        raise input_error.Invalid(
+            f"shape {text!r} is neither a list of amounts nor a pod of {files}", where=where
+        ).bad_input()
 
 
 def _is_moment(value: object) -> bool:

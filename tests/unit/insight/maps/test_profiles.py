@@ -251,7 +251,7 @@ def test_a_file_of_the_same_name_wins(tmp_path: Any, monkeypatch: pytest.MonkeyP
 def test_a_device_of_a_profile_must_be_on_a_node_of_the_machine() -> None:
     with pytest.raises(BadInput) as bad:
         named_devices("profile:hbm-flat", (), node_ids=(0,))
-    assert {finding.code for finding in bad.value.findings} == {"devices/absent-numa-node"}
+    assert {finding.code for finding in bad.value.findings} == {"input/not-found"}
 
 
 def test_the_list_counts_each_profile() -> None:

@@ -143,8 +143,8 @@ def test_without_a_match_the_labels_of_the_pool_count(tmp_path: Path) -> None:
 
 
 BAD: dict[str, tuple[dict[str, Any], str, str]] = {
-    "no pools": ({"pools": []}, "fleet-file/no-pools", "$"),
-    "two of a name": ({"pools": [POOL, POOL]}, "fleet-file/pool-twice", "$.pools[1].name"),
+    "no pools": ({"pools": []}, "input/required", "$"),
+    "two of a name": ({"pools": [POOL, POOL]}, "input/duplicate", "$.pools[1].name"),
     "unknown member": ({"pools": [{**POOL, "size": 3}]}, "document/unknown-field", "$.pools[0]"),
     "unknown part": ({"pools": [POOL], "x": 1}, "document/unknown-field", "$"),
     "no machine": ({"pools": [{"name": "a"}]}, "document/field-missing", "$.pools[0]"),
@@ -152,10 +152,10 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "count type": ({"pools": [{**POOL, "count": "many"}]}, "document/type", "$.pools[0].count"),
     "release": ({"pools": [{**POOL, "release": "1.99"}]}, "release/unknown", "$.pools[0].release"),
     "label": ({"pools": [{**POOL, "labels": {"a b": "c"}}]}, "options/node-label", ""),
-    "taint": ({"pools": [{**POOL, "taints": ["x"]}]}, "fleet-file/taint", "$.pools[0].taints[0]"),
-    "taint type": ({"pools": [{**POOL, "taints": [5]}]}, "fleet-file/taint", ""),
-    "taint key": ({"pools": [{**POOL, "taints": [{"key": 5}]}]}, "fleet-file/taint", ""),
-    "effect": ({"pools": [{**POOL, "taints": ["a=b:Never"]}]}, "cluster/taint", ""),
+    "taint": ({"pools": [{**POOL, "taints": ["x"]}]}, "input/invalid", "$.pools[0].taints[0]"),
+    "taint type": ({"pools": [{**POOL, "taints": [5]}]}, "input/invalid", ""),
+    "taint key": ({"pools": [{**POOL, "taints": [{"key": 5}]}]}, "input/invalid", ""),
+    "effect": ({"pools": [{**POOL, "taints": ["a=b:Never"]}]}, "input/not-supported", ""),
     "match": ({"pools": [{**POOL, "match": {"name": "x"}}]}, "document/unknown-field", ""),
     "match type": ({"pools": [{**POOL, "match": {"names": 5}}]}, "document/type", ""),
     "machine": ({"pools": [{**POOL, "machine": "profile:no"}]}, "fleet/pool-part", "$.pools[0]"),
@@ -204,7 +204,7 @@ def test_a_description_stands_alone_and_is_one_document(tmp_path: Path) -> None:
     (tmp_path / "two.yaml").write_text("pools: []\n---\npools: []\n")
     with pytest.raises(BadInput) as caught:
         open_cluster(ClusterSources(paths=[str(tmp_path / "two.yaml")]))
-    assert [each.code for each in caught.value.findings] == ["fleet-file/documents"]
+    assert [each.code for each in caught.value.findings] == ["input/invalid"]
 
 
 def test_the_examples_of_the_page_are_fleets(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -283,9 +284,9 @@ def test_a_bad_pod_is_left_out_and_the_others_are_read(
     assert set(read.nodes) == {"n"}
     assert read.unread_pods == {"n": 1}
     (warning,) = read.notes
-    assert warning.code == "cluster/object-left-out"
+    assert warning.code == "input/ignored"
     assert warning.severity is Severity.WARNING
-    assert warning.fields["name"] in ("team/p", "without a name")
+    assert re.match("cannot read Pod (team/p|without a name), so it is left out: ", str(warning))
     assert warning.where.path == path
     last = path.rpartition(".")[2]
     line = Path(name).read_text().splitlines()[(warning.where.line or 0) - 1]
@@ -312,7 +313,7 @@ def test_a_bad_pod_is_left_out_and_the_others_are_read(
 def test_a_bad_object_of_any_kind_is_left_out(tmp_path: Path, bad: Any) -> None:
     read = cluster_dump.load([dump(tmp_path / "d.json", [bad, node()])])
     assert set(read.nodes) == {"n"}
-    assert [each.code for each in read.notes] == ["cluster/object-left-out"]
+    assert [each.code for each in read.notes] == ["input/ignored"]
 
 
 def test_what_is_no_object_is_no_trouble(tmp_path: Path) -> None:
@@ -325,7 +326,7 @@ def test_of_many_bad_objects_the_first_are_named(tmp_path: Path) -> None:
     bad = [pod(f"p{at}", priority="high") for at in range(200)]
     read = cluster_dump.load([dump(tmp_path / "d.json", [*bad, node()])])
     assert len(read.notes) == 51
-    assert str(read.notes[-1]).startswith("150 more objects")
+    assert str(read.notes[-1]).startswith("cannot read 150 more objects")
 
 
 def test_a_broken_object_in_a_list_of_kubectl_is_left_out(tmp_path: Path) -> None:

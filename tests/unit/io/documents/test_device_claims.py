@@ -225,7 +225,7 @@ def test_the_second_of_a_name_is_passed_over_with_a_warning() -> None:
     (note,) = loaded.notes
     assert claim.requests[0].alternatives[0].device_class == "dra.cpu"
     assert (note.code, note.severity, note.where.document) == (
-        "claims/duplicate-name",
+        "input/ignored",
         Severity.WARNING,
         "1.yaml",
     )
@@ -243,43 +243,43 @@ def test_an_unknown_field_is_a_warning_that_names_the_nearest() -> None:
     [
         (
             CLAIM.replace("k8s.io/v1", "k8s.io/v1alpha2"),
-            "claims/api-version",
+            "input/not-supported",
             "v1alpha2",
             "v1beta2",
         ),
-        (CLAIM.partition("\n")[2], "claims/api-version", "kind", "nothing"),
-        (CLAIM.replace("resource.k8s.io/v1", "v1"), "claims/api-version", "apiVersion", "'v1'"),
+        (CLAIM.partition("\n")[2], "input/not-supported", "kind", "nothing"),
+        (CLAIM.replace("resource.k8s.io/v1", "v1"), "input/not-supported", "apiVersion", "'v1'"),
         (
             CLAIM.replace(
                 "      exactly:\n        deviceClassName", "      deviceClassName"
             ).replace("        capacity", "      capacity"),
-            "claims/form-of-other-version",
+            "input/invalid",
             "dra.cpu",
-            "in v1beta1 and v1alpha3; in resource.k8s.io/v1 its place is in exactly",
+            "unlike v1beta1 and v1alpha3; expected the field in exactly",
         ),
         (
             FLAT_CLAIM.replace("deviceClassName: gpu.example.com", "exactly: {}"),
-            "claims/form-of-other-version",
+            "input/invalid",
             "exactly",
-            "in v1 and v1beta2; in resource.k8s.io/v1beta1 its place is in the request itself",
+            "unlike v1 and v1beta2; expected the field in the request itself",
         ),
         (
             FLAT_SLICE.replace("v1alpha3", "v1"),
-            "claims/form-of-other-version",
+            "input/invalid",
             "attributes",
-            "its place is in the device itself",
+            "expected the field in the device itself",
         ),
         (
             SLICE.replace("k8s.io/v1", "k8s.io/v1beta1"),
-            "claims/form-of-other-version",
+            "input/invalid",
             "numCPUs",
-            "its place is in basic",
+            "expected the field in basic",
         ),
         (
             CLAIM.replace("deviceClassName: dra.cpu\n", "count: 1\n"),
-            "claims/nothing-asked",
+            "input/required",
             "count: 1",
-            "exactly.deviceClassName is needed",
+            "set exactly.deviceClassName",
         ),
         (CLAIM.replace('"10"', "[10]"), "document/type", "dra.cpu/cpu", "a quantity"),
         (CLAIM.replace('"10"', '"1O"'), "pods/quantity", "1O", "1O"),
@@ -289,11 +289,11 @@ def test_an_unknown_field_is_a_warning_that_names_the_nearest() -> None:
         (CLAIM.replace("name: aligned, ", ""), "pods/name-missing", "metadata", "ResourceClaim"),
         (
             SLICE.replace("{int: 16}", "{int: 16, string: x}"),
-            "claims/attribute-type",
+            "input/invalid",
             "numCPUs",
             "int and string",
         ),
-        (SLICE.replace("{int: 16}", "{}"), "claims/attribute-type", "numCPUs", "has none"),
+        (SLICE.replace("{int: 16}", "{}"), "input/invalid", "numCPUs", "has none"),
         (SLICE.replace("{int: 16}", "16"), "document/type", "numCPUs", "an object"),
         (SLICE.replace("  driver: dra.cpu\n", ""), "document/field-missing", "nodeName", "driver"),
         (SLICE.replace('{value: "16"}', '"16"'), "document/type", "cpu:", "an object"),
@@ -351,5 +351,5 @@ def test_every_file_that_can_not_be_read_is_named(tmp_path: Path) -> None:
         device_claims.load_claims([tmp_path / "absent", tmp_path / "bad.yaml"])
     assert [each.code for each in bad.value.findings] == [
         "document/unreadable",
-        "claims/api-version",
+        "input/not-supported",
     ]

@@ -99,8 +99,8 @@ def test_everything_that_is_wrong_is_reported_with_its_place() -> None:
         ("document/type", "$[0]"),
         ("document/type", "$[1].resource"),
         ("document/type", "$[2].devices"),
-        ("devices/resource-twice", "$[3].resource"),
-        ("devices/resource-name", "$[4].resource"),
+        ("input/duplicate", "$[3].resource"),
+        ("input/invalid", "$[4].resource"),
         ("document/type", "$[4].devices[0]"),
         ("document/type", "$[4].devices[1].id"),
         ("devices/id-missing", "$[4].devices[2]"),
@@ -108,11 +108,11 @@ def test_everything_that_is_wrong_is_reported_with_its_place() -> None:
         ("document/unknown-field", "$[5]"),
         ("document/unknown-field", "$[5].devices[0]"),
         ("document/type", "$[5].devices[0].numa_nodes"),
-        ("devices/health", "$[5].devices[0].health"),
-        ("devices/id-twice", "$[5].devices[1]"),
-        ("devices/health", "$[5].devices[2].health"),
-        *[("devices/numa-node", "$[5].devices[2]")] * 4,
-        ("devices/numa-node-twice", "$[5].devices[2]"),
+        ("input/not-supported", "$[5].devices[0].health"),
+        ("input/duplicate", "$[5].devices[1]"),
+        ("input/not-supported", "$[5].devices[2].health"),
+        *[("input/invalid", "$[5].devices[2]")] * 4,
+        ("input/duplicate", "$[5].devices[2]"),
     ] == problems(value)
 
 
@@ -122,7 +122,7 @@ def test_an_unknown_member_beside_the_list_is_refused() -> None:
 
 def test_a_device_on_a_node_that_the_machine_lacks_is_refused() -> None:
     value = [{"resource": GPU, "devices": ["a@0", "b@2+5"]}]
-    assert problems(value, (0, 1, 5)) == [("devices/absent-numa-node", "$[0].devices[1]")]
+    assert problems(value, (0, 1, 5)) == [("input/not-found", "$[0].devices[1]")]
     assert device_file.decode(value, WHERE, node_ids=(0, 2, 5))
 
 
@@ -135,23 +135,26 @@ def test_the_place_of_an_inner_document_is_kept() -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("gpu0@0", "'gpu0@0' does not say which devices there are"),
-        ("", "'' does not say which devices there are"),
-        ("gpu=a", "'gpu' is no name of an extended resource"),
-        ("kubernetes.io/gpu=a", "'kubernetes.io/gpu' is no name"),
+        ("gpu0@0", "invalid devices 'gpu0@0'"),
+        ("", "invalid devices ''"),
+        ("gpu=a", "invalid extended resource 'gpu'"),
+        ("kubernetes.io/gpu=a", "invalid extended resource 'kubernetes.io/gpu'"),
         (f"{GPU}=a,,b", "a device of example.com/gpu has an empty id"),
-        (f"{GPU}=a@0,a@1", "two devices with the id 'a'"),
-        (f"{GPU}=a@", "'' is no NUMA node id of device 'a'"),
-        (f"{GPU}=a@0+", "'' is no NUMA node id of device 'a'"),
-        (f"{GPU}=a@x", "'x' is no NUMA node id of device 'a'; whole numbers from 0 to 1023"),
-        (f"{GPU}=a@-1", "'-1' is no NUMA node id"),
-        (f"{GPU}=a@" + "9" * 5000, "is no NUMA node id"),
-        (f"{GPU}=a@1024", "1024 is no NUMA node id"),
-        (f"{GPU}=a@1+1", "device 'a' names NUMA node 1 twice"),
+        (f"{GPU}=a@0,a@1", "two devices of example.com/gpu have the id 'a'"),
+        (f"{GPU}=a@", "invalid NUMA node '' of device 'a'"),
+        (f"{GPU}=a@0+", "invalid NUMA node '' of device 'a'"),
+        (
+            f"{GPU}=a@x",
+            "invalid NUMA node 'x' of device 'a'; expected a whole number from 0 to 1023",
+        ),
+        (f"{GPU}=a@-1", "invalid NUMA node '-1'"),
+        (f"{GPU}=a@" + "9" * 5000, "invalid NUMA node "),
+        (f"{GPU}=a@1024", "invalid NUMA node 1024"),
+        (f"{GPU}=a@1+1", "device 'a' lists NUMA node 1 twice"),
         (
             f"{GPU}=a@3",
-            "device 'a' of example.com/gpu is listed on NUMA node 3, which the machine does"
-            " not have; it has 0-1",
+            "device 'a' of example.com/gpu is on NUMA node 3, which the machine does"
+            " not have; expected one of its NUMA nodes: 0-1",
         ),
     ],
 )
@@ -162,7 +165,7 @@ def test_a_bad_flag_is_reported_with_the_offending_value(text: str, shown: str) 
 
 def test_an_id_that_two_flags_name_is_refused() -> None:
     (sentence,) = flag_problems(f"{GPU}=a@0", f"{GPU}=b,a@1")
-    assert "two devices with the id 'a'" in sentence
+    assert "two devices of example.com/gpu have the id 'a'" in sentence
 
 
 def test_one_bad_flag_is_refused_alone() -> None:

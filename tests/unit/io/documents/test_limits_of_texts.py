@@ -92,7 +92,7 @@ def test_an_object_of_a_dump_that_is_too_deep_is_left_out(
     read = cluster_dump.load([str(file)])
     assert set(read.nodes) == {"good"}
     (note,) = read.notes
-    assert note.code == "cluster/object-left-out"
+    assert note.code == "input/ignored"
     assert f"at most {limits.NESTING} levels are read" in str(note)
     assert "evil" in str(note)
 

@@ -108,14 +108,14 @@ def test_a_cut_or_damaged_file_is_a_finding(tmp_path: Path, form: str, content: 
     path = tmp_path / "dump"
     for broken in (whole[: len(whole) // 2], whole[:20], whole[:30] + b"\xff" * 30 + whole[60:]):
         path.write_bytes(broken)
-        with refused_with("cluster/dump-"):
+        with refused_with("input/(unreadable|invalid)"):
             nodes(path)
 
 
 def test_a_cut_tarball_is_a_finding(tmp_path: Path) -> None:
     path = tmp_path / "dump.tar"
     path.write_bytes(tarball(GATHERED)[:1700])
-    with refused_with("cluster/dump-damaged"):
+    with refused_with("input/unreadable", "damaged or truncated"):
         nodes(path)
 
 
@@ -124,7 +124,7 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for content in (b"[" + bytes(8 << 20), tarball({"a.json": b" " * (8 << 20)})):
         path = tmp_path / "bomb.gz"
         path.write_bytes(gzip.compress(content))
-        with refused_with("cluster/dump-unpacks-too-large"):
+        with refused_with("input/too-large", "unpacks to more than"):
             nodes(path)
 
 
@@ -134,12 +134,12 @@ def test_limits_of_all_bytes_members_and_headers(
     path = tmp_path / "dump"
     monkeypatch.setattr(cluster_dump, "MOST_UNPACKED_BYTES", 4000)
     path.write_bytes(gzip.compress(listed(*map(str, range(100)))))
-    with refused_with("cluster/dump-unpacks-too-large"):
+    with refused_with("input/too-large", "unpacks to more than"):
         nodes(path)
     monkeypatch.undo()
     monkeypatch.setattr(cluster_dump, "MOST_MEMBERS", 3)
     path.write_bytes(tarball(GATHERED))
-    with refused_with("cluster/dump-unpacks-too-large"):
+    with refused_with("input/too-large", "unpacks to more than"):
         nodes(path)
     monkeypatch.undo()
     made = io.BytesIO()
@@ -148,5 +148,5 @@ def test_limits_of_all_bytes_members_and_headers(
         member.pax_headers = {"comment": "x" * (8 << 20)}
         archive.addfile(member)
     path.write_bytes(made.getvalue())
-    with refused_with("cluster/dump-unpacks-too-large"):
+    with refused_with("input/too-large", "unpacks to more than"):
         nodes(path)

@@ -44,18 +44,21 @@ def test_json_lines_say_the_same() -> None:
 def test_every_wrong_line_is_named() -> None:
     text = HEAD + "soon,-1,cpu=x,0\n1,2\n,1,cpu=1,1\n1,1,nothing,1\n2026-05-01T08:00:00,1,cpu=1,1\n"
     assert _problems(text, small="cpu=1") == [
-        "day.csv:2: arrival 'soon' is not a number of seconds or a duration such as 1h30m, not"
+        "day.csv:2: invalid arrival 'soon'; expected a number of seconds or a duration such as"
+        " 1h30m, not"
         " below 0, or a moment such as 2026-05-01T08:00:00Z",
-        "day.csv:2: duration '-1' is not a number of seconds or a duration such as 1h30m, not"
+        "day.csv:2: invalid duration '-1'; expected a number of seconds or a duration such as"
+        " 1h30m, not"
         " below 0",
-        "day.csv:2: count '0' is not a whole number from 1 on",
+        "day.csv:2: invalid count '0'; expected a whole number from 1 on",
         "day.csv:2:1: $.spec.containers[0].resources.limits.cpu: 'x' is no quantity: quantities"
         " must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'; write"
         " 500m, 4Gi or 100M, for example",
-        "day.csv:3: the line is no row of a trace: 2 values for 4 columns",
-        "day.csv:4: the line is no row of a trace: arrival is missing",
+        "day.csv:3: the row has 2 values for 4 columns",
+        "day.csv:4: the row has no arrival",
         "day.csv:5: shape 'nothing' is neither a list of amounts nor a pod of small",
-        "day.csv:6: arrival '2026-05-01T08:00:00' is not a number of seconds or a duration such as"
+        "day.csv:6: invalid arrival '2026-05-01T08:00:00'; expected a number of seconds or a"
+        " duration such as"
         " 1h30m, not below 0, or a moment such as 2026-05-01T08:00:00Z",
     ]
 
@@ -63,15 +66,15 @@ def test_every_wrong_line_is_named() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "the trace has no row"),
-        ("arrival,length\n1,2\n", "names no column duration, shape"),
+        ("", "the trace has no rows"),
+        ("arrival,length\n1,2\n", "does not name duration, shape"),
         (HEAD + '1,1,"cpu=1\n', "unexpected end of data"),
-        ('{"arrival": 1\n', "no row of a trace"),
-        ('{"arrival": true, "duration": 1, "shape": "cpu=1"}', "arrival 'True' is not"),
-        ('{"arrival": 1e300, "duration": NaN, "shape": "cpu=1"}', "no row of a trace"),
-        ('{"arrival": 1e300, "duration": "nan", "shape": "cpu=1"}', "arrival '1e+300' is not"),
-        (HEAD + "2026-99-01T00:00:00Z,1,cpu=1,1\n", "arrival '2026-99-01T00:00:00Z' is not"),
-        (HEAD + "1,1,cpu=1,1.5\n", "count '1.5' is not"),
+        ('{"arrival": 1\n', "is not a JSON object"),
+        ('{"arrival": true, "duration": 1, "shape": "cpu=1"}', "invalid arrival 'True'"),
+        ('{"arrival": 1e300, "duration": NaN, "shape": "cpu=1"}', "is not a JSON object"),
+        ('{"arrival": 1e300, "duration": "nan", "shape": "cpu=1"}', "invalid arrival '1e+300'"),
+        (HEAD + "2026-99-01T00:00:00Z,1,cpu=1,1\n", "invalid arrival '2026-99-01T00:00:00Z'"),
+        (HEAD + "1,1,cpu=1,1.5\n", "invalid count '1.5'"),
         (HEAD + "1,1,cpu=1,9999999\n", "more than 1000000 pods"),
         ('{"arrival": 1, "duration": 1, "shape": {"nonsense": 1}}', "no resource has that name"),
     ],
@@ -125,7 +128,7 @@ def test_shapes_are_of_workloads_and_pods_whatever_became_of_them(tmp_path: Path
     [
         ("cpu=1,", "neither a file nor a list of amounts"),
         ("nowhere.yaml", "can not be read"),
-        ("FILE", "asks for a pod"),
+        ("FILE", "contains no pod"),
     ],
 )
 def test_what_is_no_shape_is_said(tmp_path: Path, text: str, problem: str) -> None:
