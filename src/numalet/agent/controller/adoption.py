@@ -1,13 +1,8 @@
-"""Commands of ``numalet run`` that began without an agent, adopted by one that starts.
+"""Adopts commands of ``numalet run`` that started without an agent.
 
-A ``numalet run`` leaves the same files without an agent as with one: those of its attempt, whose
-lock it holds, and its Pod object. The agent that starts reads the node state that commands share,
-makes a record for each, and recovers as after a restart. Nothing is moved or restarted. A ``numalet
-run`` whose command ends finds that its place is not in the shared state any more, and hands it back
-to the agent.
-
-What an earlier agent left is of programs that do not run: while such run, commands are refused. Its
-pods ask for admission again, after the commands.
+Such a command leaves an attempt's files, an attempt's lock and a Pod object. The agent creates a
+record for each and recovers as after a restart; the program is not touched. While programs of an
+earlier agent run, no commands start.
 """
 
 from __future__ import annotations
@@ -37,28 +32,27 @@ from numalet.shared.findings.agent import (
 
 
 class Adopted(Value):
-    """The state to recover from, and the uids of commands that are in it for the first time."""
+    """The state to recover from, and uids of newly adopted commands."""
 
     stored: StoredState
     uids: tuple[str, ...] = ()
 
     def findings(self) -> Iterable[Finding]:
-        """What an operator should know of it."""
+        """Findings for the operator."""
         if self.uids:
             yield AgentCommandsAdopted(count=len(self.uids))
 
 
 def adopt(settings: AgentSettings, stored: StoredState, now: datetime) -> Adopted:
-    """What was stored, with the commands that run. Called by an agent that holds the root folder.
+    """Add running commands to the stored state; the caller holds the root folder.
 
-    Raises:
-        BadInput: a command can not be adopted: this agent starts no real programs, the command
-            is of a former release or in another PID namespace, or its place does not agree with
-            this configuration.
+    Raises ``BadInput`` if a command cannot be adopted: the runtime is not real, the command is of
+    an older release or in another PID namespace, or its allocation contradicts the configuration.
     """
     shared = SharedState(settings.root)
     if settings.observe or not shared.folder.is_dir():
         return Adopted(stored)
+    # Before the shared state is read: ``claim`` proves that the folder is this user's.
     root_folder.claim(settings.root, [FOLDER])
     with shared.content() as content:
         new = tuple(each for each in content.live if each.uid not in stored.records)
@@ -72,14 +66,16 @@ def adopt(settings: AgentSettings, stored: StoredState, now: datetime) -> Adopte
         records = {
             each.uid: _record(settings, each, shared.holders.since(each) or now) for each in new
         }
+    # Commands first: they are admitted again before an earlier agent's pods.
     together = replace(stored, state_files=content.files, records={**records, **stored.records})
     return Adopted(together, tuple(records))
 
 
 def clear_shared_state(settings: AgentSettings) -> None:
-    """Empty the shared state, once the agent's own with the commands in it is on the disk.
+    """Empty the shared state. Raises ``BadInput``.
 
-    Raises ``BadInput``.
+    Call only after the agent's state with these commands is on disk: a crash in between must not
+    lose them.
     """
     shared = SharedState(settings.root)
     if not settings.observe and shared.folder.is_dir():
@@ -89,7 +85,7 @@ def clear_shared_state(settings: AgentSettings) -> None:
 
 
 def _refusal(settings: AgentSettings, holders: Holders, holder: RunHolder) -> Finding | None:
-    """Why an agent cannot adopt this command."""
+    """The reason why an agent cannot adopt this command."""
     if settings.runtime is not RuntimeKind.PROCESS:
         return AgentCommandsAreReal(pid=holder.pid)
     if not holder.manifest:
@@ -100,7 +96,7 @@ def _refusal(settings: AgentSettings, holders: Holders, holder: RunHolder) -> Fi
 
 
 def _check(settings: AgentSettings, content: Content) -> None:
-    """Raise ``BadInput`` if the commands decided by a configuration that conflicts with ours."""
+    """Raise ``BadInput`` if the allocations contradict the configuration."""
     running = [each.key for each in content.live]
     try:
         recovery.start_node(settings.premises, content.files, running)
@@ -112,7 +108,7 @@ def _check(settings: AgentSettings, content: Content) -> None:
 
 
 def _record(settings: AgentSettings, holder: RunHolder, since: datetime) -> PodRecord:
-    """The record of a command, as of one that was admitted when it got its place."""
+    """The record of a command, as if it had been admitted when it got its place."""
     options = WorkloadOptions(
         uid=holder.uid,
         node_name=settings.node_name,

@@ -1,12 +1,8 @@
-"""Which root folders are in use on this machine: one socket for each process that pins from one.
+"""Announces root folders in use on this machine, through abstract sockets.
 
-The state stores of two root folders do not know each other, so two users, or one user with two
-folders, would be given the same CPUs. A process that pins therefore holds a socket with an abstract
-name, which says the root folder. Every user of the network namespace can list such names; the
-kernel removes a name with its process, and reports to a client whose socket it is. So nothing is
-read that another user wrote, and no folder has to be made that all users share.
-
-A user can claim to use a root folder without doing so, as they could take all CPUs by using them.
+Two root folders do not know each other's allocations, so two users could get the same CPUs. Every
+user can list abstract names; the kernel removes a name with its process and reports its owner. So
+no file of another user is read. A user may announce a folder falsely, but can also simply use CPUs.
 """
 
 from __future__ import annotations
@@ -27,23 +23,23 @@ from numalet.core.model.value import Value
 
 UNIX_SOCKETS: Final = Path("/proc/net/unix")
 SCOPE: Final = "NUMALET_SCOPE"
-"""The variable that names another set of announcements; those of different sets do not meet."""
+"""Environment variable for a separate set of announcements."""
 _LONGEST_NAME: Final = 107
-"""Of an abstract socket, its leading zero byte included: ``sun_path`` less one."""
+"""Limit for an abstract name: ``sun_path`` minus one."""
 _CUT_OFF: Final = "..."
 _BACKLOG: Final = 4096
-"""Nothing ever accepts: a client that connects waits here and only asks whose the socket is."""
+"""Connections are never accepted; clients only read the peer's credentials."""
 _CREDENTIALS: Final = struct.Struct("3i")
 _TURN_SECONDS: Final = 2.0
-"""Listing and announcing take milliseconds; a process that holds the turn for longer hangs."""
+"""Listing and announcing take milliseconds; a process that needs longer hangs."""
 _PAUSE_SECONDS: Final = 0.005
 _NAME: Final = re.compile(r"([0-9a-f]+:[0-9]+)/([0-9]+)/(\S*)")
 
 
 class Announced(Value):
-    """A root folder in use. ``user`` and ``pid`` come from the kernel; None if it can not know.
+    """A root folder in use. ``user`` and ``pid`` are from the kernel, if it knows them.
 
-    ``root`` is what the other process announced, and may be cut off at its end.
+    ``root`` is from the other process and may be truncated.
     """
 
     root: str
@@ -53,9 +49,10 @@ class Announced(Value):
 
 @contextmanager
 def turn() -> Iterator[None]:
-    """A mutex over listing and announcing; a process that waits too long for it goes on."""
+    """A mutex over listing and announcing; after a timeout, continue without it."""
     last = time.monotonic() + _TURN_SECONDS
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as mutex:
+        # A bound abstract name exists once, and the kernel frees it when the process ends.
         while True:
             with suppress(OSError):
                 mutex.bind(_prefix() + "turn")
@@ -67,8 +64,8 @@ def turn() -> Iterator[None]:
 
 
 def announce(root: Path) -> socket.socket:
-    """Announce that a root folder is in use while the socket is open. Raises ``OSError``."""
-    # Processes of two PID namespaces may have one number, so the name has one of its own.
+    """Announce a root folder while the socket is open. Raises ``OSError``."""
+    # Pids repeat across PID namespaces, so use a random number.
     name = f"{_prefix()}{_key(root)}/{secrets.randbits(32)}/{quote(str(root))}"
     if len(name) > _LONGEST_NAME:
         name = name[: _LONGEST_NAME - len(_CUT_OFF)] + _CUT_OFF
@@ -83,7 +80,7 @@ def announce(root: Path) -> socket.socket:
 
 
 def others(root: Path) -> tuple[Announced, ...]:
-    """The other root folders that are in use, each once."""
+    """Other root folders in use, each once."""
     try:
         own = _key(root)
     except OSError:
@@ -105,13 +102,14 @@ def _prefix() -> str:
 
 
 def _key(root: Path) -> str:
-    """The folder's identity, whatever its path. Raises ``OSError``."""
+    """The folder's device and inode, equal for every path. Raises ``OSError``."""
     status = root.stat()
     return f"{status.st_dev:x}:{status.st_ino}"
 
 
 def _names() -> Iterator[str]:
-    """The names of all abstract sockets that are announcements."""
+    """Names of all announcements."""
+    # The kernel prints the leading zero byte as "@".
     shown = "@" + _prefix()[1:]
     with suppress(OSError):
         for line in UNIX_SOCKETS.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -121,7 +119,7 @@ def _names() -> Iterator[str]:
 
 
 def _asked(name: str) -> tuple[int | None, int | None] | None:
-    """Process and user behind a name; None if it has gone meanwhile."""
+    """Process and user of a name, if it still exists."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.setblocking(False)
         try:
@@ -129,8 +127,9 @@ def _asked(name: str) -> tuple[int | None, int | None] | None:
         except ConnectionRefusedError:
             return None
         except OSError:
-            # So many have asked that it takes no more: it is there.
+            # The backlog is full, so the socket exists.
             return None, None
         given = asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     pid, user, _ = _CREDENTIALS.unpack(given)
+    # The kernel reports 0 for a process of an invisible PID namespace.
     return pid or None, user

@@ -1,7 +1,7 @@
-"""A batch: what was decided since the node state was last written, and is not written yet.
+"""A batch of decisions that are not on disk yet.
 
-Each message is decided on the state that the one before it left. Requests are answered, and tasks
-begin, when the whole batch is on the disk.
+Each message sees the state after the previous one. Requests are answered and tasks start after the
+whole batch is written.
 """
 
 from __future__ import annotations
@@ -32,11 +32,10 @@ from numalet.core.workload.spec import Workload
 
 
 class Batch(Mutable):
-    """Decisions over ``state``; ``folder`` is the manifest folder as it was last read.
+    """Decisions on ``state``; ``folder`` is the last reading of the manifest folder.
 
-    ``facts`` are the messages among those decided that do not wait for an answer. With
-    ``splits_folder`` new pods of the folder for which a plugin is asked are left to messages of
-    their own. ``further`` are messages that follow from those decided.
+    ``facts`` are decided messages without an answer. With ``splits_folder``, new pods of the folder
+    that need a plugin become separate messages. ``further`` are resulting messages.
     """
 
     state: NodeState
@@ -51,12 +50,12 @@ class Batch(Mutable):
     further: list[Message] = field(default_factory=list)
 
     def apart(self, plugins: PreferredDevices) -> Batch:
-        """Another batch over the same state, in which these plugins are asked."""
+        """A copy on the same state that calls these plugins."""
         state = self.state.at(self.state.node.asking(plugins))
         return Batch(state, self.folder, self.stopwatch, splits_folder=self.splits_folder)
 
     def merge(self, other: Batch) -> None:
-        """Go on from the decisions of a batch ``apart``, with the plugins of this one."""
+        """Continue with the decisions of an ``apart`` batch, but with this one's plugins."""
         node = replace(other.state.node, roster=self.state.node.roster)
         self.state, self.folder = other.state.at(node), other.folder
         self.answers += other.answers
@@ -65,7 +64,7 @@ class Batch(Mutable):
         self.further += other.further
 
     def is_large(self, before: NodeState) -> bool:
-        """Whether the next steps of what changed are so many that others would notice it."""
+        """Whether ``advance`` would block the event loop noticeably."""
         return any(
             len(record.workload.containers) > requests.LARGE
             for uid, record in self.state.records.items()
@@ -73,7 +72,7 @@ class Batch(Mutable):
         )
 
     def decide(self, message: Message, now: datetime) -> None:
-        """Go on to the state after this message."""
+        """Apply one message to the state."""
         before = self.state
         if not isinstance(message, Request):
             self.facts.append(message)
@@ -94,7 +93,8 @@ class Batch(Mutable):
             case _:
                 self.state = transitions.after_fact(before, message, now)
                 if self.folder is not None and before.records.keys() - self.state.records.keys():
-                    # A changed file whose pod kept its uid may have waited for this.
+                    # A changed file whose pod has the same uid may have waited for the old pod's
+                    # end.
                     self.further.append(replace(self.folder, broken={}))
 
     def _follow(self, read: FolderRead, now: datetime) -> None:
@@ -110,7 +110,7 @@ class Batch(Mutable):
         self.further += [FolderPod(each) for each in apart if each.uid not in self.state.records]
 
     def _admit_from_folder(self, workload: Workload, now: datetime) -> None:
-        """Decide on a pod of the folder, if it is still there as it was and not yet known."""
+        """Decide on a pod of the folder, unless it has changed or is already known."""
         read = self.folder
         if read is None or workload.uid in self.state.records or workload not in read.workloads:
             return
@@ -121,9 +121,9 @@ class Batch(Mutable):
     def advance(
         self, before: NodeState, wakes: Mapping[str, datetime], now: datetime
     ) -> dict[str, datetime]:
-        """Let every pod that changed, or whose time has come, take its next steps.
+        """Advance every pod that changed or is due; return the new due times.
 
-        ``before`` is the state that is written. Returns when which pod is due again.
+        ``before`` is the state on disk.
         """
         later = {uid: at for uid, at in wakes.items() if at > now}
         due = [
@@ -139,14 +139,16 @@ class Batch(Mutable):
             self.tasks += advanced.tasks
             later.pop(uid, None)
             if advanced.due_again_at is not None:
+                # Never due in the past, which would make the loop spin.
                 later[uid] = max(advanced.due_again_at, now + timedelta(milliseconds=1))
         old, new = before.node.snapshot, self.state.node.snapshot
+        # Running containers in the shared pool must follow.
         if new.cpu is not old.cpu or new.memory is not old.memory:
             self.tasks.append(Settle())
         return later
 
     def _concerns(self, record: PodRecord, before: NodeState) -> bool:
-        """Whether something changed for a pod that this one waits for."""
+        """Whether a pod that this one waits for has changed."""
         return any(
             self.state.records.get(each.uid) is not before.records.get(each.uid)
             for each in record.run.evicted

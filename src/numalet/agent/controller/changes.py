@@ -1,7 +1,7 @@
-"""Changes as they happen, for watchers; a bounded past.
+"""Change histories for watches, of limited length.
 
-A watcher that asks for a version from before the past that is kept is refused, and lists anew.
-One that falls behind so far that what it should get next is forgotten is ended, for the same.
+A watch from before the history is refused, one that falls too far behind ends; clients then list
+again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from numalet.agent.servers.door import (
 from numalet.core.workload.record import NodeEvent, PodRecord
 
 KEPT: Final = 4096
-"""Changes that a watcher may fall behind before it has to list anew."""
+"""How many changes a watch may fall behind."""
 
 
 class Versioned(Protocol):
@@ -41,25 +41,23 @@ C = TypeVar("C", bound=Versioned)
 
 
 class History(Generic[C]):
-    """The latest changes; ``begin`` is the resource version at which the past begins.
+    """The latest changes; ``begin`` is the version at the start of the history.
 
-    ``view`` shows the version of what there is, which may be that of something else's change.
+    ``view`` returns the current version, possibly of another kind of change.
     """
 
     def __init__(self, view: Callable[[], AgentView], begin: int, kept: int = KEPT) -> None:
         self._view = view
         self._past: deque[C] = deque()
-        """The changes that are kept, in the order of their versions."""
         self._kept = kept
-        """How many those are at most."""
         self._forgotten = begin
-        """The version of the latest change that is not kept any more."""
+        """Version of the latest discarded change."""
         self._news = asyncio.Event()
-        """Set once, at the next change; watchers that wait hold this one, later ones a new one."""
+        """Set at the next change and then replaced, so that every waiter wakes once."""
         self._closed = False
 
     def publish(self, changes: Iterable[C]) -> None:
-        """Publish changes, which are in the order of their versions."""
+        """Append changes, in order of version."""
         before = len(self._past)
         self._past.extend(changes)
         if len(self._past) == before:
@@ -69,16 +67,15 @@ class History(Generic[C]):
         self._wake()
 
     def close(self) -> None:
-        """End all watchers."""
+        """End all watches."""
         self._closed = True
         self._wake()
 
     def since(self, version: int) -> AsyncIterator[C] | RequestRefused:
-        """What happened after this version, then what happens."""
+        """Yield changes after this version, then new ones."""
         return self._refused(version) or self._follow(version)
 
     def past(self, version: int) -> Sequence[C] | RequestRefused:
-        """The changes after this version, oldest first."""
         return self._refused(version) or self._after(version)
 
     def _refused(self, version: int) -> RequestRefused | None:
@@ -93,7 +90,8 @@ class History(Generic[C]):
 
     async def _follow(self, version: int) -> AsyncIterator[C]:
         while version >= self._forgotten:
-            # Several changes may have one version: a record goes with the last change of a batch.
+            # A batch may give several changes the same version, so send all of them before
+            # comparing.
             changes = self._after(version)
             for change in changes:
                 yield change
@@ -109,16 +107,16 @@ class History(Generic[C]):
         return [*newest_first][::-1]
 
     def _wake(self) -> None:
+        # Replace before setting, so that a woken watch waits for the next event.
         news, self._news = self._news, asyncio.Event()
         news.set()
 
 
 def of_pods(before: NodeState, after: NodeState) -> list[PodChange]:
-    """What is different between two states, in the order of versions.
+    """Differences between two states in order of version.
 
-    Clients know a pod by its namespace and name, so one that came in the place of another is a
-    pod that went and one that came. A record that went has its last content, and the version of
-    its going.
+    Clients identify pods by name, so a replaced pod is a DELETED and an ADDED. A deleted record has
+    its last content and the version of its deletion.
     """
     changed = [each for uid, each in after.records.items() if before.records.get(uid) is not each]
     changed += [each for uid, each in before.records.items() if uid not in after.records]
@@ -133,14 +131,14 @@ def of_pods(before: NodeState, after: NodeState) -> list[PodChange]:
 
 
 def _of_name(old: PodRecord | None, new: PodRecord | None, after: NodeState) -> Iterator[PodChange]:
-    """What clients see of a name for which there was one record and is another."""
+    """The change of one name."""
     if old is new:
         return
     if old is not None and new is not None and old.uid == new.uid:
         yield PodChange(ChangeKind.MODIFIED, new, new.resource_version, old)
         return
     if old is not None:
-        # Where it still ends while another one has its name, it goes just before that one comes.
+        # If the old pod still ends under the same name, delete it just before the new one appears.
         latest = after.resource_version if new is None else new.resource_version - 1
         version = min(after.gone.get(old.uid, latest), latest)
         yield PodChange(ChangeKind.DELETED, old, version, old)
@@ -149,7 +147,7 @@ def _of_name(old: PodRecord | None, new: PodRecord | None, after: NodeState) -> 
 
 
 def of_events(before: NodeState, after: NodeState) -> list[EventChange]:
-    """The events that are new, were counted up, or made room, in the order of versions."""
+    """New, repeated and displaced events in order of version."""
     newest_first = takewhile(
         lambda each: each.resource_version > before.resource_version, reversed(after.events)
     )
@@ -170,6 +168,6 @@ def of_events(before: NodeState, after: NodeState) -> list[EventChange]:
 
 
 def identity(event: NodeEvent) -> tuple[str, str, str, str, datetime]:
-    """The part of an event that stays equal while it is counted."""
+    """The part of an event that stays equal when it is counted again."""
     first = event.first_at or event.at
     return event.pod_uid, event.reason, event.container, event.message, first

@@ -1,9 +1,8 @@
-"""The controller: the node's control loop, the one task that changes its state.
+"""The node's control loop: the only task that changes the node state.
 
-It drains its inbox, decides one message after the other in memory, writes once for all of them
-in a thread while further messages gather, and then, and not before, publishes the new view,
-answers, and gives the worker its tasks. If the node state can not be written the decisions are
-dropped and their requests refused; facts are kept and tried again.
+It takes all messages from its inbox, decides on them in memory and writes once, in a thread. Only
+then it publishes the view, answers and starts tasks. After a failed write, decisions are dropped
+and their requests refused; facts are kept and tried again.
 """
 
 from __future__ import annotations
@@ -48,29 +47,26 @@ from numalet.io import os_problem
 from numalet.wording import kubelet
 
 RETRY_SECONDS: Final = 1.0
-"""Pause before a state that could not be written is written again: a disk is seldom
-freed sooner, and each try costs a write of the whole batch."""
+"""Pause after a failed write: a retry costs a write of the whole batch."""
 
 
 class Controller(ControllerReads):
-    """Implements the ``Door`` of ``servers``; ``run`` is its life."""
+    """Implements the ``Door`` of ``servers``; ``run`` is the control loop."""
 
     def __init__(self, state: NodeState, dependencies: ControllerDependencies) -> None:
         super().__init__(state, dependencies)
         self._inbox: asyncio.Queue[Message | Rehearsed] = asyncio.Queue()
-        """Requests and facts that wait. Anyone may put, the loop alone takes out."""
+        """Requests and facts. Any task may put; only the loop gets."""
         self._decider = Decider(dependencies, self._inbox.put_nowait)
-        """Makes the decisions of a batch, aside where a plugin is asked. Used by the loop."""
         self._unwritten: list[Fact] = []
-        """Facts whose write failed: they are true, so the next batch begins with them."""
+        """Facts whose write failed. They happened, so the next batch starts with them."""
         self._due_at: dict[str, datetime] = dict.fromkeys(state.records, self._condition.started_at)
-        """When a pod's next step is due by the clock, by uid; the loop's."""
+        """When each pod is due by the clock, by uid."""
         self._writing = asyncio.Lock()
-        """Held while a state is on its way to the disk; after ``stop`` for ever."""
+        """Held during a write; after ``stop``, forever."""
         self._has_stopped = False
-        """Whether ``stop`` holds that lock, so that a second ``stop`` does not wait for it."""
+        """Lets a second ``stop`` skip the lock."""
         self._folder: FolderRead | None = None
-        """The manifest folder as it was last read; the loop's."""
         self._worker = Worker(
             dependencies.runtime,
             dependencies.desired,
@@ -81,13 +77,12 @@ class Controller(ControllerReads):
             dependencies.log,
             dependencies.start_patience_seconds,
         )
-        """The worker: the loop gives it tasks after each write, it answers with facts."""
+        """Gets tasks after each write; answers with facts."""
         self._changed = asyncio.Event()
-        """Set, and replaced, whenever another view is published."""
+        """Set and replaced with every new view."""
         self._view = self._viewed()
 
     async def create(self, workload: Workload) -> PodRecord | RequestRefused:
-        """Decide about a pod; returns after the decision is on disk, admitted or not."""
         if not cordon.lets_in(workload, self._condition):
             return RequestRefused(RequestRefusal.CORDONED)
         return await self._answered(lambda answer: Create(workload, answer))
@@ -95,7 +90,6 @@ class Controller(ControllerReads):
     async def revise(
         self, before: Workload, after: Workload, *, version: int | None = None
     ) -> PodRecord | RequestRefused:
-        """Change the description of a pod; returns after the record is on disk."""
         return await self._answered(
             lambda answer: Revise(before=before, after=after, version=version, answer=answer)
         )
@@ -103,7 +97,6 @@ class Controller(ControllerReads):
     async def delete(
         self, namespace: str, name: str, *, grace_seconds: float | None, uid: str | None = None
     ) -> PodRecord | RequestRefused:
-        """Ask for a pod to end and go. ``grace_seconds`` None means the pod's own period."""
         return await self._answered(
             lambda answer: Delete(
                 namespace=namespace,
@@ -115,11 +108,11 @@ class Controller(ControllerReads):
         )
 
     async def cordon(self, *, unschedulable: bool) -> RequestRefused | None:
-        """Admit no more pods from the API, or admit them again; returns after it is on disk."""
         if (closed := self._closed()) is not None:
             return closed
         async with self._writing:
             try:
+                # In the lock: no batch may be written while the cordon is.
                 await asyncio.to_thread(self._dependencies.keep_cordon, unschedulable)
             except BadInput as bad:
                 return RequestRefused(RequestRefusal.STORAGE, {"problem": os_problem.text(bad)})
@@ -139,42 +132,41 @@ class Controller(ControllerReads):
     # The work.
 
     def enqueue(self, fact: Fact) -> None:
-        """Add a fact to the inbox; it is handled with the next batch."""
         self._inbox.put_nowait(fact)
 
     async def changed(self) -> None:
-        """Wait until there is another view."""
         await self._changed.wait()
 
     def resync(self) -> None:
-        """Have the worker compare desired and observed state now."""
+        """Compare desired and observed state now."""
         self._worker.enqueue([Resync()])
 
     def begin(self, tasks: Iterable[Task]) -> None:
-        """Give the worker what a recovery left to do."""
+        """Give the worker the tasks of a recovery."""
         self._worker.enqueue(tasks)
 
     async def stop(self) -> None:
-        """Take no more requests, and return when what is being written is written.
+        """Refuse new requests; return when the present write has finished.
 
-        What is asked of a plugin now comes to nothing: its requests are refused with ``STOPPING``.
+        Requests that wait for a plugin are refused with ``STOPPING``.
         """
         self._condition.stopping = True
         self._publish_view()
         if not self._has_stopped:
             self._has_stopped = True
+            # Never released: nothing is written after ``stop``.
             await self._writing.acquire()
             self._state = self._state.renumbered()
             self._publish_view()
 
     async def settled(self) -> None:
-        """Wait until nothing that is known now is left to do. For tests and a clean stop."""
+        """Wait until nothing is left to do. For tests and a clean stop."""
         while True:
             await self._inbox.join()
             await self._worker.idle()
             if self._writing.locked() and not self._has_stopped:
-                # What a clock asked for is written without a message that could be waited for,
-                # and what is not written after all brings no other view.
+                # A step that is due by the clock has no message to wait for, and a failed write
+                # publishes no view.
                 async with self._writing:
                     continue
             if self._unwritten or not self._decider.is_idle:
@@ -183,7 +175,7 @@ class Controller(ControllerReads):
                 return
 
     async def run(self) -> None:
-        """Run the control loop until cancelled; programs continue to run."""
+        """Run until cancelled; programs continue."""
         try:
             async with asyncio.TaskGroup() as group:
                 self._decider.group = group
@@ -219,18 +211,19 @@ class Controller(ControllerReads):
                     self._inbox.task_done()
 
     async def _next_messages(self) -> list[Message | Rehearsed]:
-        """Everything that waits, at least one message or a pod whose time has come."""
+        """All waiting messages; empty if a pod is due first."""
         try:
             async with asyncio.timeout(self._patience()):
                 messages = [await self._inbox.get()]
         except TimeoutError:
             return []
+        # Take everything that has arrived: one write then serves all of it.
         while not self._inbox.empty():
             messages.append(self._inbox.get_nowait())
         return messages
 
     def _patience(self) -> float | None:
-        """Seconds until the next step is due, or None."""
+        """Seconds until the next step is due, if any is."""
         if self._unwritten or self._condition.problem:
             return RETRY_SECONDS
         if not self._due_at or self._dependencies.standing is OwnershipMode.OBSERVING:
@@ -240,6 +233,7 @@ class Controller(ControllerReads):
 
     async def _handle(self, messages: list[Message | Rehearsed]) -> None:
         now = self._dependencies.clock()
+        # Facts of a failed batch come first, so that order is kept.
         unwritten, self._unwritten = self._unwritten, []
         batch = self._decider.batch(self._state, self._folder)
         await self._decider.decide_all(batch, (*unwritten, *messages), now)
@@ -251,6 +245,7 @@ class Controller(ControllerReads):
         try:
             await self._write(batch)
         except StorageFailed as failed:
+            # The disk has the old state, so keep it and drop the decisions.
             if not self._condition.problem:
                 self._state = self._state.renumbered()
             self._condition.problem = failed.problem
@@ -266,7 +261,7 @@ class Controller(ControllerReads):
         self._publish(batch)
 
     async def _write(self, batch: Batch) -> None:
-        """Put the batch on the disk, unless nothing in it belongs there."""
+        """Write the batch, unless nothing changed."""
         before, after = self._state, batch.state
         if after is before and not self._condition.problem:
             return
@@ -284,9 +279,11 @@ class Controller(ControllerReads):
 
     def _publish(self, batch: Batch) -> None:
         before, after = self._state, batch.state
+        # Publish before answering: a client that reads after its answer must see the change.
         self._state = replace(after, gone={}) if after.gone else after
         if batch.audits is not None:
             self._condition.audits = batch.audits
+        # The view first: a watch event must not be newer than the view.
         self._publish_view()
         self._pods.publish(changes.of_pods(before, after))
         self._events.publish(changes.of_events(before, after))
@@ -303,7 +300,7 @@ class Controller(ControllerReads):
 
     def _answer(self, answers: list[tuple[Request, PodRecord | RequestRefused]]) -> None:
         for request, answer in answers:
-            # The client may have gone away meanwhile.
+            # The client may have disconnected.
             if not request.answer.done():
                 request.answer.set_result(answer)
 

@@ -1,8 +1,7 @@
-"""Which pods come to a node that was cordoned.
+"""Which pods a cordoned node admits.
 
-A client of the agent's API is its own scheduler, so what a scheduler would hold back is
-refused: a pod without a toleration of the taint of such nodes. Files of the manifest folder and
-commands in the foreground never ask a scheduler.
+Clients of the API do without a scheduler, so the agent checks tolerations. Manifest files and
+foreground commands never pass a scheduler either.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from numalet.shared.kubernetes.node_object import UNSCHEDULABLE_TAINT
 
 
 def lets_in(workload: Workload, condition: Condition) -> bool:
-    """Whether a cordoned node may admit the pod."""
     if not condition.unschedulable or workload.source is not WorkloadSource.API:
         return True
     given = workload.manifest.get("spec", {}).get("tolerations") or ()

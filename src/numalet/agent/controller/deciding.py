@@ -1,7 +1,6 @@
-"""How the controller drains its inbox: one message after the other, and no other client is held up.
+"""Decides on messages in order without blocking the event loop.
 
-What takes long is decided in a thread, what waits for a device plugin aside
-(``plugin_decisions``); between messages others get the event loop.
+Large decisions run in a thread, calls of device plugins aside (``plugin_decisions``).
 """
 
 from __future__ import annotations
@@ -21,14 +20,11 @@ from numalet.agent.controller.requests import FolderRead, Message
 from numalet.core.managers.device.preference import NO_SAY
 
 BUSY_SECONDS: Final = 0.02
-"""So long the controller decides without letting others have the event loop."""
+"""How long to decide before other tasks get the event loop."""
 
 
 class Decider:
-    """The part of a controller that decides; ``enqueue`` is how an aside comes back to it.
-
-    ``group`` is where asides run; the controller sets it when its life begins.
-    """
+    """``enqueue`` returns an aside to the controller; its loop sets ``group``, where asides run."""
 
     def __init__(
         self, dependencies: ControllerDependencies, enqueue: Callable[[Rehearsed], None]
@@ -41,22 +37,21 @@ class Decider:
         self._asking: set[asyncio.Task[None]] = set()
 
     @property
+    # Whether no plugin is being called.
     def is_idle(self) -> bool:
-        """Whether no plugin is asked and nothing waits for one."""
         return self._asides.is_empty
 
     def undecided(self) -> list[Message]:
-        """The messages that wait for a plugin, in order."""
+        """Messages that wait for a plugin, in order."""
         return self._asides.messages()
 
     def close(self) -> None:
-        """Wait for no plugin any more."""
+        """Stop waiting for plugins."""
         for task in self._asking:
             task.cancel()
         self._asides.close()
 
     def batch(self, state: NodeState, folder: FolderRead | None) -> Batch:
-        """A batch that begins with this state."""
         behaviour = state.node.rules.behaviour
         splits = self._asks_plugins and behaviour.a_plugin_holds_up_its_own_alone
         return Batch(state, folder, self._stopwatch, splits_folder=splits)
@@ -64,26 +59,30 @@ class Decider:
     async def decide_all(
         self, batch: Batch, messages: Iterable[Message | Rehearsed], now: datetime
     ) -> None:
-        """Decide one after the other; clients that only read do not wait for it."""
+        """Decide on the messages in order, with pauses for other tasks."""
         loop = asyncio.get_running_loop()
         last_pause = loop.time()
         line = deque(messages)
         while line:
             message = line.popleft()
             if isinstance(message, Rehearsed):
+                # Messages that waited for the plugin are older than the rest, so decide on them
+                # first.
                 line.extendleft(reversed(self._rehearsed(batch, message.aside, now)))
             else:
                 await self._decide_one(batch, message, now)
             further, batch.further = batch.further, []
             line.extendleft(reversed(self._asides.new(further)))
+            # Other clients get the event loop between messages.
             if loop.time() - last_pause > BUSY_SECONDS:
                 await asyncio.sleep(0)
                 last_pause = loop.time()
 
     async def _decide_one(self, batch: Batch, message: Message, now: datetime) -> None:
+        # The message must wait for an earlier one that waits for a plugin.
         if self._asides.holds_up(message, batch.state):
             return
-        # A whole folder is only asked about where its pods have no messages of their own.
+        # A split folder has a message for each pod, so only those call plugins.
         is_split = isinstance(message, FolderRead) and batch.splits_folder
         if self._asks_plugins and requests.may_ask_a_plugin(message) and not is_split:
             self._ask(self._asides.begin(message, batch.state), batch, now)
@@ -93,9 +92,10 @@ class Decider:
             batch.decide(message, now)
 
     def _rehearsed(self, batch: Batch, aside: Aside, now: datetime) -> list[Message]:
-        """Decide with the plugins' answers; what waited for it comes next."""
+        """Decide with the plugins' answers; return messages that waited for them."""
         if self._asides.decide(aside, batch, now):
             return self._asides.end(aside)
+        # The state has changed so that other answers are needed: call again.
         self._ask(aside, batch, now)
         return []
 

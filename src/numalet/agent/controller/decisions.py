@@ -1,4 +1,4 @@
-"""The next state when a pod is asked for, or is to go. Pure: a state in, a state out."""
+"""The next state after a request. Pure."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from numalet.core.workload.spec import Workload, WorkloadSource
 from numalet.wording import kubelet, kubelet_events, unquoted
 
 Stopwatch: TypeAlias = Callable[[], float]
-"""Seconds since some moment; for measuring how long a decision takes."""
+"""Seconds since any moment, to measure decisions."""
 
 
 class TracedDecision(Value):
-    """A decision, everything that was recorded while it was made, and how long it took."""
+    """A decision with its recording and duration."""
 
     rules: NodeRules
     decision: Decision
@@ -39,7 +39,7 @@ class TracedDecision(Value):
 
 
 class Decided(Value):
-    """The state after a request, the answer, and what was decided if anything was."""
+    """The state after a request, the answer, and decisions."""
 
     state: NodeState
     answer: PodRecord | RequestRefused
@@ -47,7 +47,7 @@ class Decided(Value):
 
 
 def create(state: NodeState, workload: Workload, now: datetime, stopwatch: Stopwatch) -> Decided:
-    """The pod is admitted or rejected; either way it has a record from now on."""
+    """Admit or reject a pod; either way it gets a record."""
     pod = workload.pod
     there = state.named(pod.namespace, pod.name)
     leaves = there is not None and there.run.deletion is not None
@@ -59,10 +59,11 @@ def create(state: NodeState, workload: Workload, now: datetime, stopwatch: Stopw
         fields = {"uid": pod.uid, "namespace": other.namespace, "name": other.name}
         return Decided(state, RequestRefused(RequestRefusal.CONFLICT, fields))
     if there is not None:
-        # For clients the one that ends goes before this one comes, each at a version of its own.
+        # Clients see the old pod go before the new one appears, each with its own version.
         state = state.renumbered()
     decided = _decided(state, PodRecord(workload, PodRun(accepted_at=now)), now, stopwatch)
     run = decided.state.records[pod.uid].run
+    # The kubelet counts rejections of new pods only.
     if run.verdict is None or run.verdict.admitted:
         return decided
     counts = admission_counts.after_rejection(decided.state.counts, run.verdict.reason)
@@ -70,7 +71,7 @@ def create(state: NodeState, workload: Workload, now: datetime, stopwatch: Stopw
 
 
 def readmit(state: NodeState, record: PodRecord, now: datetime, stopwatch: Stopwatch) -> Decided:
-    """A pod that is known asks again, as every pod does after a start."""
+    """Admit a known pod again, as after every restart."""
     return _decided(state, record, now, stopwatch)
 
 
@@ -92,7 +93,7 @@ def _decided(state: NodeState, record: PodRecord, now: datetime, stopwatch: Stop
         state.counts, node.rules, decision, traced.recording, traced.seconds
     )
     after = replace(state.at(node), counts=counts)
-    # Which class the pod has is known now: the release says whether resources of the whole count.
+    # Only now the QoS class is known: the release decides whether pod-level resources count.
     workload = record.workload
     if decision.pod is not pod:
         workload = replace(workload, pod=decision.pod)
@@ -107,7 +108,6 @@ def _decided(state: NodeState, record: PodRecord, now: datetime, stopwatch: Stop
 
 
 def _with_evictions(state: NodeState, uids: Sequence[str], now: datetime) -> NodeState:
-    """The state in which these pods are evicted for another one."""
     verdict = kubelet.EVICTED
     for uid in uids:
         record = state.records[uid]
@@ -119,7 +119,7 @@ def _with_evictions(state: NodeState, uids: Sequence[str], now: datetime) -> Nod
 
 
 def _leaving(state: NodeState) -> Iterator[Evicted]:
-    """Every evicted pod that may still run, and until when the agent waits for it."""
+    """Evicted pods that may still run, and how long to wait for each."""
     for record in state.records.values():
         evicted_at = record.run.decided_at
         if evicted_at is not None and lifecycle.is_leaving(record.workload, record.run):
@@ -146,6 +146,7 @@ def delete(
         return Decided(
             state, RequestRefused(RequestRefusal.CONFLICT, fields | {"uid": uid, "is": record.uid})
         )
+    # A manifest file would bring the pod back, so its file has to be removed instead.
     if record.workload.source is WorkloadSource.FILE:
         origin = record.workload.origin
         return Decided(state, RequestRefused(RequestRefusal.CONFLICT, fields | {"origin": origin}))
@@ -154,7 +155,7 @@ def delete(
 
 
 def revise(state: NodeState, before: Workload, after: Workload, version: int | None) -> Decided:
-    """Change the description of a pod, but neither its decision nor its programs."""
+    """Change the manifest of a pod, not its decision or programs."""
     pod = before.pod
     fields = {"namespace": pod.namespace, "name": pod.name}
     record = state.records.get(pod.uid)
@@ -188,7 +189,6 @@ def of_request(state: NodeState, request: Request, now: datetime, stopwatch: Sto
 def with_deletion(
     state: NodeState, uid: str, grace_seconds: float | None, now: datetime
 ) -> NodeState:
-    """The state with the deletion of this pod requested."""
     record = state.records[uid]
     grace = record.workload.grace_period_seconds if grace_seconds is None else grace_seconds
     return state.with_run(uid, folding.deletion_requested(record.run, now, grace))
@@ -202,13 +202,13 @@ def event_of(
     now: datetime,
     container: str = "",
 ) -> NodeEvent:
-    """An event about a pod; a text as message is the kubelet's own."""
+    """An event about a pod; a plain text is the kubelet's."""
     said = message if isinstance(message, Message) else Message(message)
     return records.event_about(pod, kind, reason, said.text, now, container, said.causes)
 
 
 class Followed(Value):
-    """The state after the manifest folder was read, and what was decided."""
+    """The state after a reading of the manifest folder, with decisions."""
 
     state: NodeState
     traces: tuple[TracedDecision, ...]
@@ -221,12 +221,10 @@ def follow(
     stopwatch: Stopwatch,
     later: frozenset[str] = frozenset(),
 ) -> Followed:
-    """Pods whose files went are to go, pods of new files are decided upon; first the former.
+    """Delete pods of removed files, then admit pods of new files.
 
-    The pods with the uids ``later`` are left to ``admit_from_folder`` if they are new.
-
-    A pod that keeps its uid while its file says something else goes first, and comes back when
-    the folder is read after that.
+    New pods in ``later`` are left to ``admit_from_folder``. A pod with a changed file and the same
+    uid is deleted and returns with a later reading.
     """
     wanted = {workload.uid: workload for workload in read.workloads}
     for uid, record in state.records.items():
@@ -235,11 +233,12 @@ def follow(
             continue
         if uid in wanted and _same_content(wanted[uid], workload):
             continue
+        # An unreadable file may be half-written, so keep its pod.
         if uid not in wanted and not read.unreadable.isdisjoint(_places(workload.origin)):
             continue
         state = with_deletion(state, uid, None, now)
         if not state.node.rules.behaviour.release_at_once:
-            # The kubelet's pod manager forgets it while its containers still stop.
+            # The kubelet's pod manager forgets the pod while its containers still stop.
             state = state.at(state.node.remove(uid))
     traces: list[TracedDecision] = []
     for uid, workload in wanted.items():
@@ -265,20 +264,19 @@ def follow(
 def admit_from_folder(
     state: NodeState, read: FolderRead, workload: Workload, now: datetime, stopwatch: Stopwatch
 ) -> Followed:
-    """The state after a pod of the folder was decided upon."""
     decided = create(state, workload, now, stopwatch)
     return Followed(_with_remarks(decided.state, workload, read, now), decided.traces)
 
 
 def _places(origin: str) -> tuple[str, str]:
-    """The path of a manifest, and that of the folder it is in."""
+    """The path of a manifest and its folder."""
     return origin, origin.rpartition("/")[0]
 
 
 def _with_remarks(
     state: NodeState, workload: Workload, read: FolderRead, now: datetime
 ) -> NodeState:
-    """The state with an event for the remarks on a manifest file."""
+    """Add an event with remarks on a manifest file."""
     remarks = read.remarks.get(workload.uid, ())
     if not remarks or workload.uid not in state.records:
         return state
@@ -293,7 +291,6 @@ def _with_remarks(
 
 
 def _same_content(one: Workload, other: Workload) -> bool:
-    """Whether two readings of a file describe the same pod."""
     return (one.pod, one.containers, one.restart_policy, one.grace_period_seconds) == (
         other.pod,
         other.containers,

@@ -1,4 +1,4 @@
-"""What a controller works with: its neighbours, its clock, and how it is known."""
+"""The controller's collaborators and options."""
 
 from __future__ import annotations
 
@@ -24,29 +24,23 @@ from numalet.wording.log_line import LogLine
 
 
 class NothingHanded:
-    """No plugins, nothing to hand out."""
+    """No plugins."""
 
     def may_block(self, state: NodeState, key: ContainerKey) -> bool:
-        """Never."""
         return False
 
     async def before_start(
         self, state: NodeState, key: ContainerKey
     ) -> Mapping[str, str] | NotStarted:
-        """Nothing."""
         return {}
 
 
 class ControllerDependencies(Value, kw_only=True):
-    """What the controller works with.
+    """``on_decision`` receives decisions after the write; ``log`` lines about starts and cpusets.
 
-    ``on_decision`` is called with every decision that is safe on the disk, for logs and tests;
-    ``log`` with the lines about containers that start and about cpusets that are written.
-    ``plugins`` are asked by decisions, which may have to wait for them; ``also_counted`` are the
-    counters of others that are shown with the agent's, ``also_noted`` their notes; ``devices`` is
-    what devices come with.
-    ``node_created_at`` is how old the node is; None if it begins now. ``unschedulable`` is whether
-    it was cordoned, ``keep_cordon`` writes that down and raises ``BadInput``.
+    ``plugins`` are called by decisions and may block. ``also_counted`` and ``also_noted`` are
+    counters and notes of other servers. ``node_created_at`` defaults to now. ``keep_cordon`` stores
+    ``unschedulable`` and raises ``BadInput``.
     """
 
     store: Store

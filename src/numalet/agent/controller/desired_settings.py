@@ -1,4 +1,4 @@
-"""What the node state means for the kernel, as the worker asks for it."""
+"""Cgroup settings that follow from the node state, for the worker."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _UP = (ContainerPhase.STARTING, ContainerPhase.RUNNING)
 
 
 _MOST_BRANCHES: Final = 64
-"""Pods whose containers start at the same time; what is forgotten is worked out anew."""
+"""Bounds the cache; pods with concurrently starting containers."""
 
 
 class _Branch(Value):
-    """The cgroup of a pod, and everything in the node state that it depends on."""
+    """A pod's cgroup and its inputs."""
 
     pod: Pod
     holds_cpus: bool
@@ -36,15 +36,14 @@ class _Branch(Value):
 
 
 @dataclass(frozen=True, slots=True)
+# Settings by the kubelet's formulas; ``limits`` apply to all pods.
 class SettingsByFormula:
-    """The settings by the kubelet's formulas; ``limits`` hold for all pods."""
-
     limits: Limits
     _branches: dict[str, _Branch] = field(default_factory=dict, compare=False, repr=False)
-    """The cgroups of pods by uid, as they were asked for last: once for each of its containers."""
+    """Each is requested once per container of its pod."""
 
     def tree(self, state: NodeState) -> Mapping[str, CgroupSettings]:
-        """The cgroups above the containers, of every pod that runs or may run."""
+        """Cgroups above the containers, of every pod that runs or may run."""
         snapshot = state.node.snapshot
         pods = [
             record.workload.pod
@@ -55,7 +54,7 @@ class SettingsByFormula:
         return desired.tree(self.limits, snapshot, pods)
 
     def branch(self, state: NodeState, pod_uid: str) -> Mapping[str, CgroupSettings]:
-        """The cgroup of one pod, by path; those above it are sums over all pods."""
+        """The cgroup of one pod by path; not its parents, which are sums over all pods."""
         pod, snapshot = state.records[pod_uid].workload.pod, state.node.snapshot
         holds = bool(snapshot.cpu.exclusive.get(pod_uid))
         known = self._branches.get(pod_uid)
@@ -68,22 +67,21 @@ class SettingsByFormula:
         return branch.cgroups
 
     def container(self, state: NodeState, key: ContainerKey) -> ContainerSettings:
-        """The settings of a container that runs or starts."""
         return self.settings(state.records, state.node.snapshot, key)
 
     def settings(
         self, records: Mapping[str, PodRecord], snapshot: Snapshot, key: ContainerKey
     ) -> ContainerSettings:
-        """The same from the parts of the node state that it needs."""
+        """As ``container``, from only the required parts of the state."""
         workload = records[key.pod_uid].workload
         return desired.container(
             self.limits, snapshot, workload.pod, key.container, workload.priority_class
         )
 
     def cpus(self, state: NodeState, key: ContainerKey) -> CpuSet | None:
-        """The CPUs among these settings: all of them that can change while it runs."""
+        """The CPUs; no other setting changes while a container runs."""
         return desired.cpus(state.node.snapshot, key.pod_uid, key.container)
 
     def audit(self, state: NodeState, key: ContainerKey, seen: Reality, now: datetime) -> Audit:
-        """The difference between the kernel's report and the allocation."""
+        """Compare the kernel's report with the allocation."""
         return audit.audit(self.container(state, key).cgroup, seen, now)

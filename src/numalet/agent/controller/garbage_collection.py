@@ -1,9 +1,7 @@
-"""When Python collects garbage in the agent: while no client waits for an answer.
+"""Runs Python's garbage collector while no client waits.
 
-Nearly everything is freed as soon as nothing refers to it; the search is for the few objects that
-refer to one another in a circle. Left to itself it goes through all that was kept since the start
-whenever that has grown by a quarter, which takes tens of milliseconds with a thousand pods, and
-comes when requests do. So only what is young is searched meanwhile, and the rest when it is quiet.
+A full collection takes tens of milliseconds with a thousand pods. By default it runs after every
+growth by a quarter, so during load. Here only young objects are collected under load.
 """
 
 from __future__ import annotations
@@ -16,29 +14,28 @@ from contextlib import suppress
 from typing import Final
 
 _YOUNG: Final = 10_000
-"""So many new objects are searched at a time."""
+"""New objects per collection."""
 _SELDOM: Final = 1_000
-"""A search through older ones by itself comes after so many: ten million objects."""
+"""An automatic collection of older generations needs ten million objects."""
 _QUIET_SECONDS: Final = 1.0
-"""Longer than the pauses of a client that sends one request after the other."""
+"""Longer than the pauses of a sequential client."""
 _LONGEST_BUSY_SECONDS: Final = 300.0
-"""After so long without a quiet second the search takes place all the same: circles are few."""
+"""Collect after this time even without a quiet second."""
 _MOST_OFTEN_SECONDS: Final = 60.0
-"""A search takes tens of milliseconds with a thousand pods: once a minute that is little."""
+"""Bounds the cost of full collections."""
 
 
 def after_start() -> None:
-    """Remember what the first collection leaves, and do not search it again."""
+    """Freeze the objects of the start, so that no collection traverses them."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_YOUNG, _SELDOM, _SELDOM)
 
 
 async def whenever_quiet(changed: Callable[[], Awaitable[object]]) -> None:
-    """Search everything once it was quiet for a second, at most once a minute; until cancelled.
+    """Collect after a quiet second, at most once a minute, until cancelled.
 
-    ``changed`` returns when something happened. Where it is never quiet there is a search all the
-    same, now and then.
+    ``changed`` returns after the next change of the agent.
     """
     while True:
         await changed()

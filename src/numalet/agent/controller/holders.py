@@ -1,11 +1,8 @@
-"""Who holds a place: a run is there as long as it holds the lock of a file of its own.
+"""The commands that have a place, and whether they still run.
 
-The kernel releases the lock when the process goes, however it goes, and shows it to everybody
-who sees the file: also to those in other PID namespaces, such as containers that share the root
-folder, to whom the process's id says nothing or names another one. Ids are for people, and for
-what can only be done to a process: asking the kernel to move it, or waiting for its end.
-
-A holder without such a file is one of the former format, known by id, start time and boot.
+A run holds a lock on one file. The kernel releases it with the process and shows it across PID
+namespaces, where a pid would be meaningless. Pids serve messages, affinity and pidfds. A holder
+without a file is of the older format, identified by pid, start time and boot.
 """
 
 from __future__ import annotations
@@ -27,20 +24,18 @@ from numalet.core.workload.run import Cause
 
 FOLDER: Final = "holders"
 CONTAINER: Final = "main"
-"""The only container of the pod that a command is."""
+"""The only container of a command's pod."""
 _FOLDER_MODE: Final = 0o700
 
 
 class RunHolder(Value, kw_only=True):
-    """One run: its pod, and the process that stays with its command.
+    """One run: its pod and process.
 
-    ``pid`` is its id in its own PID namespace; ``ticks`` and ``boot`` distinguish it from a later
-    process with the same id. ``is_shared`` says that it runs in the shared pool; ``path`` is its
-    cgroup below the root, empty without one. ``causes`` say why the state does not hold all that it
-    runs with, since the machine changed; ``unpromised`` is that as the release before wrote it.
-    ``manifest`` is the command as a Pod object, for an agent that takes it over; ``process_mark``
-    is what its processes have in their environment. One of the former format has neither, and its
-    uid as its mark.
+    ``pid`` in its own namespace; ``ticks`` and ``boot`` exclude a reused pid. ``is_shared``: it
+    uses the shared pool. ``path``: its cgroup below the root, or empty. ``causes``: lost
+    allocations; ``unpromised`` is the older format of that. ``manifest``: a Pod object for an agent
+    that adopts it. ``process_mark``: in the environment of its processes. The older format lacks
+    the last two.
     """
 
     uid: str
@@ -57,28 +52,25 @@ class RunHolder(Value, kw_only=True):
 
     @property
     def key(self) -> ContainerKey:
-        """Its container."""
         return ContainerKey(self.uid, CONTAINER)
 
     @property
     def mark(self) -> str:
-        """What its processes have in their environment, in either format."""
+        """The mark in either format."""
         return self.process_mark or self.uid
 
 
 class Holders:
-    """The locks of the runs of one folder. Only used under the lock of the shared state."""
+    """Locks of the runs of one folder. Use only under the lock of the shared state."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / FOLDER
-        """One file per run, named by its uid and locked by its process."""
+        """One file per run, named by uid and locked by its process."""
 
     def lock(self, uid: str) -> int:
-        """Take the lock of a new run, as a descriptor that its process keeps.
-
-        Raises ``OSError``.
-        """
+        """Lock a new run; the process keeps the descriptor. Raises ``OSError``."""
         self._folder.mkdir(mode=_FOLDER_MODE, exist_ok=True)
+        # O_EXCL: a stale file of another run must never be reused.
         descriptor = lock_file.opened(self._path(uid), os.O_EXCL)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         os.pwrite(
@@ -87,7 +79,8 @@ class Holders:
         return descriptor
 
     def unlock(self, uid: str, descriptor: int) -> None:
-        """Give the lock back, and remove its file."""
+        """Release the lock and remove its file."""
+        # Remove first: an unlocked file would be a dead run.
         self._path(uid).unlink(missing_ok=True)
         os.close(descriptor)
 
@@ -96,7 +89,7 @@ class Holders:
         return _is_this_process(holder) if held is None else held
 
     def pid_here(self, holder: RunHolder) -> int | None:
-        """The process id in this PID namespace, or None."""
+        """The pid in this namespace, if it is visible here."""
         try:
             namespace = json.loads(self._path(holder.uid).read_bytes())["pid_namespace"]
         except FileNotFoundError:
@@ -107,14 +100,14 @@ class Holders:
         return holder.pid if here else None
 
     def since(self, holder: RunHolder) -> datetime | None:
-        """When the run got its place; None in the former format."""
+        """When the run got its place; unknown in the older format."""
         try:
             return datetime.fromtimestamp(self._path(holder.uid).stat().st_mtime, UTC)
         except OSError:
             return None
 
     def sweep(self, uids: Iterable[str]) -> None:
-        """Remove the files of all other runs."""
+        """Remove files of all other runs."""
         known = frozenset(uids)
         with suppress(OSError):
             for path in self._folder.iterdir():

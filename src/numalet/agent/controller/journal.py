@@ -1,14 +1,8 @@
-"""The journal: events and verdicts, one JSON object per line, bounded.
+"""The journal of events and verdicts: JSON lines in two files of limited size.
 
-It is for people and for what the API shows of the past; no decision depends on it. So a line
-that a crash cut in half is passed over, and lines wait in memory while they can not be written.
-Two files are kept: when the current one is full it takes the place of the older one.
-
-An event has a ``message`` where that is the kubelet's text: of ``Created``, ``Started``,
-``Killing``, ``BackOff``, ``ExceededGracePeriod``, ``Preempting`` and every rejection, and of
-``InvalidManifest``, because the values of what is wrong with a file stay in the file. Any other has
-``causes``, codes with their values, from which the message is made when it is read; earlier
-releases wrote a message for these too.
+It is informative; no decision reads it. Truncated lines are skipped, and lines wait in memory while
+the disk is full. Events with the kubelet's text have a ``message``; others have ``causes``, from
+which the message is built. Older releases wrote a message for all.
 """
 
 from __future__ import annotations
@@ -30,13 +24,13 @@ from numalet.core.workload.run import Cause, Verdict
 FILE_NAME: Final = "journal.jsonl"
 OLDER_NAME: Final = "journal.jsonl.1"
 MOST_BYTES: Final = 4 << 20
-"""Of one of the two files: ten thousand events and more, read whole at each start."""
+"""Read whole at each start; holds more than ten thousand events."""
 _WAITING_LINES: Final = 1000
-"""Lines kept in memory while none can be written, as many as the events that the API shows."""
+"""As many as the events in the API."""
 
 
 class Journal:
-    """The journal below a folder; ``most_bytes`` is the size at which a new file begins."""
+    """A new file starts at ``most_bytes``."""
 
     def __init__(self, folder: Path, most_bytes: int = MOST_BYTES) -> None:
         self._path = folder / FILE_NAME
@@ -45,7 +39,7 @@ class Journal:
         self._waiting: deque[str] = deque(maxlen=_WAITING_LINES)
 
     def append(self, lines: Iterable[Mapping[str, Any]]) -> None:
-        """Add lines. Raises ``OSError``; they are then tried again with the next ones."""
+        """Append lines. On ``OSError`` they are kept for the next call."""
         self._waiting.extend(json.dumps(line, separators=(",", ":")) for line in lines)
         if not self._waiting:
             return
@@ -55,15 +49,17 @@ class Journal:
         descriptor = os.open(self._path, flags, 0o600)
         try:
             size = os.fstat(descriptor).st_size
+            # A crash may have left half a line; start a new one.
             if size and os.pread(descriptor, 1, size - 1) != b"\n":
                 text = b"\n" + text
             _append(descriptor, text, size)
         finally:
             os.close(descriptor)
+        # Only after the write, or failed lines would be lost.
         self._waiting.clear()
 
     def lines(self) -> Iterator[Mapping[str, Any]]:
-        """The lines of the journal, oldest first, without unreadable ones."""
+        """All valid lines, oldest first."""
         for path in (self._older, self._path):
             try:
                 text = path.read_text(errors="replace")
@@ -87,7 +83,6 @@ class Journal:
 
 
 def line_of(event: NodeEvent) -> dict[str, Any]:
-    """An event as a line of the journal."""
     said: dict[str, Any] = {"message": event.message}
     if event.causes:
         said = {
@@ -109,7 +104,6 @@ def line_of(event: NodeEvent) -> dict[str, Any]:
 
 
 def verdict_line(pod: Pod, verdict: Verdict, at: datetime) -> dict[str, Any]:
-    """The decision on a pod as a line of the journal."""
     return {
         "at": at.isoformat(),
         "verdict": "admitted" if verdict.admitted else "rejected",
@@ -121,8 +115,9 @@ def verdict_line(pod: Pod, verdict: Verdict, at: datetime) -> dict[str, Any]:
 
 
 def _append(descriptor: int, text: bytes, size_bytes: int) -> None:
-    """Add the whole text to a file of this size, or nothing. Raises ``OSError``."""
+    """Append the whole text or nothing. Raises ``OSError``."""
     if os.write(descriptor, text) != len(text):
+        # A full disk may accept part of the text; half a line would corrupt the next.
         os.ftruncate(descriptor, size_bytes)
         raise OSError(errno.ENOSPC, "the journal was written in part")
 
@@ -133,7 +128,7 @@ def _cause(written: Mapping[str, Any]) -> Cause:
 
 
 def event_of(line: Mapping[str, Any]) -> NodeEvent | None:
-    """The event in a line; None if it has none."""
+    """The event in a line, if it has one."""
     try:
         first_at = line["first_at"]
         causes = tuple(map(_cause, line.get("causes", ())))

@@ -1,7 +1,6 @@
-"""The API for kubectl, beside the one on the agent's socket: where, with whose certificate.
+"""Serves the API for kubectl on a port. Off by default.
 
-It is off unless it was asked for. A socket in a folder is guarded by the kernel; a port, also one
-of loopback, can be tried by every user of the machine, and a token is all that keeps them out.
+Every local user can connect to a port, so only the token protects it.
 """
 
 from __future__ import annotations
@@ -28,8 +27,6 @@ from numalet.dashboard.served import served as served_dashboard
 
 
 class Serving(Value):
-    """Where it is listened, and the file that kubectl takes."""
-
     url: str
     kubeconfig: Path
 
@@ -43,9 +40,9 @@ async def served(
     report_bug: Callable[[Exception], None] = lambda bug: None,
     links: DashboardLinks | None = None,
 ) -> AsyncIterator[Serving]:
-    """Serve until the end of the block. Raises ``BadInput`` if that can not begin.
+    """Serve during the block, with the dashboard. Raises ``BadInput`` if it cannot start.
 
-    The dashboard is served beside the API; ``links`` has who makes links into it meanwhile.
+    ``links`` creates dashboard links meanwhile.
     """
     node_name = door.view().node_name
     credentials = _credentials(wanted, root, node_name, now)
@@ -79,7 +76,7 @@ def _utc_now() -> datetime:
 
 
 def _fingerprint(certificate: Path) -> str:
-    """The SHA-256 of a certificate, as browsers show it."""
+    """The SHA-256 fingerprint as browsers show it."""
     encoded = ssl.PEM_cert_to_DER_cert(certificate.read_text(encoding="ascii"))
     return hashlib.sha256(encoded).digest().hex(":").upper()
 

@@ -1,8 +1,7 @@
-"""The configuration of the kubelet beside which an agent observes, as it is now.
+"""Follows the configuration of an observed kubelet.
 
-A kubelet that was started anew may have another file, and other flags: so the configuration
-belongs to a process and to the bytes of its files, and is read again when one of them changes.
-While no kubelet runs, the configuration of the last one holds.
+A restarted kubelet may have other files and flags, so the configuration belongs to a process and to
+file contents. While no kubelet runs, the last one remains.
 """
 
 from __future__ import annotations
@@ -29,11 +28,10 @@ _Identity: TypeAlias = tuple[object, ...]
 
 
 class ObservedConfiguration(Value):
-    """What the node of a kubelet is made from.
+    """Configuration and rules of the kubelet.
 
-    ``file`` names the configuration, empty if it is not known; then ``premises`` are the agent's
-    own. ``findings`` say why it is not known, or what is wrong with it; ``release`` is the one by
-    which the kubelet is judged.
+    Without ``file`` the configuration is unknown, ``premises`` are the agent's own, and
+    ``findings`` say why. ``release`` is the one whose rules apply.
     """
 
     premises: Premises
@@ -44,12 +42,11 @@ class ObservedConfiguration(Value):
 
 @dataclass(slots=True)
 class ConfigurationReader:
-    """Reads the configuration of the kubelet of a root directory, when it changes.
+    """Reads the configuration of a kubelet when it changes.
 
-    ``own`` is what holds for an agent beside a kubelet whose configuration is not known; with
-    ``named``, a file that the administrator named, that one counts and no other is read.
-    ``release`` and ``version`` are the release and the kubelet's version as the administrator says
-    them; without the latter it is read from the program of the kubelet.
+    ``own`` applies while it is unknown. ``named`` is a file from the administrator, read instead of
+    the kubelet's. ``release`` and ``version`` are from the administrator; without ``version`` it is
+    read from the kubelet's executable.
     """
 
     own: Premises
@@ -64,7 +61,7 @@ class ConfigurationReader:
     _last: ObservedConfiguration | None = field(default=None, init=False)
 
     def read(self) -> ObservedConfiguration:
-        """The configuration now. Blocks."""
+        """Return the current configuration. Blocks."""
         process = kubelets.process_of(self.root, self.proc)
         followed = self._release_of(process)
         if self.named:
@@ -79,13 +76,14 @@ class ConfigurationReader:
             self._identity = identity
             self._last = self._read(sources, process, followed)
             if has_started:
-                # A kubelet runs with it, perhaps of a release that knows more than this one.
+                # The kubelet accepted it, so findings may only mean that its release knows more
+                # than this one.
                 notes = [each.of_severity(Severity.NOTE) for each in self._last.findings]
                 self._last = replace(self._last, findings=tuple(notes))
         return self._last
 
     def _release_of(self, process: KubeletProcess | None) -> FollowedRelease:
-        """The release to follow; while no kubelet runs, that of the last one."""
+        """The release whose rules apply; without a kubelet, the last one's."""
         if self._followed is None or (process is not None and process != self._seen):
             version = self.version
             if not version and process is not None:
@@ -102,12 +100,13 @@ class ConfigurationReader:
     ) -> ObservedConfiguration:
         own = _following(self.own, followed)
         if sources is None:
-            # There are other owners than kubelets, and a kubelet may come later.
+            # The owner may be another manager; a kubelet may come later.
             unknown = () if not self.root.is_dir() else (self._unknown(),)
             return ObservedConfiguration(own, followed, "", unknown)
         try:
             loaded = kubelet_config.load(sources)
             premises = replace(own, config=loaded.config)
+            # A configuration that is readable but invalid is treated as unknown.
             recovery.start_node(premises, {}, ())
         except BadInput as bad:
             return ObservedConfiguration(own, followed, "", (*bad.findings, self._unknown()))
@@ -118,13 +117,12 @@ class ConfigurationReader:
 
 
 def _following(premises: Premises, followed: FollowedRelease) -> Premises:
-    """The same for a kubelet of this release."""
     rules = replace(premises.behaviour, release=followed.release)
     return replace(premises, behaviour=rules)
 
 
 def _name_of(sources: ConfigSources, process: KubeletProcess | None) -> str:
-    """What people call the file: its name in the kubelet's own file system."""
+    """The file's name in the kubelet's own mount namespace."""
     if sources.config_file is None:
         return "on its command line"
     name = str(sources.config_file)
@@ -132,7 +130,7 @@ def _name_of(sources: ConfigSources, process: KubeletProcess | None) -> str:
 
 
 def _signatures(sources: ConfigSources | None) -> Iterator[object]:
-    """File signatures that change with every write."""
+    """Signatures that change with every write."""
     if sources is None:
         return
     folder = None if sources.config_dir is None else Path(sources.config_dir)

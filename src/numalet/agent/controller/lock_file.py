@@ -1,4 +1,4 @@
-"""Locks of files. Each goes with the process that holds it, however that ends."""
+"""File locks. The kernel releases them when the process ends."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _MODE: Final = 0o600
 
 
 def opened(path: Path, more_flags: int = 0) -> int:
-    """A descriptor of the file, which is made if it is not there. Raises ``OSError``."""
+    """Open or create the file. Raises ``OSError``."""
     return os.open(path, _FLAGS | os.O_CREAT | more_flags, _MODE)
 
 
 @contextmanager
 def held(path: Path) -> Iterator[None]:
-    """Wait for the lock, and hold it until the end of the block. Raises ``OSError``."""
+    """Hold the lock during the block; waits for it. Raises ``OSError``."""
     descriptor = opened(path)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -30,7 +30,7 @@ def held(path: Path) -> Iterator[None]:
 
 
 def is_held(path: Path) -> bool | None:
-    """Whether a process holds the lock, which it does in doubt; None if there is no such file."""
+    """Whether a process holds the lock (True if unreadable), if the file exists."""
     try:
         descriptor = os.open(path, _FLAGS)
     except FileNotFoundError:
@@ -38,6 +38,7 @@ def is_held(path: Path) -> bool | None:
     except OSError:
         return True
     try:
+        # Shared: two processes that test at the same time must not see each other's test.
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

@@ -1,4 +1,4 @@
-"""The life of an agent in a process of its own: signals, log, socket, readiness."""
+"""The agent's process: signals, log, sockets, readiness."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from numalet.wording import log_line
 from numalet.wording.log_line import LogFormat, LogLine
 
 _SWITCH_SECONDS: Final = 0.0005
-"""How soon a thread gives the interpreter to another one that waits; see ``run``."""
+"""Interpreter switch interval; see ``run``."""
 
 
 class WorkBeside(Protocol):
@@ -47,14 +47,14 @@ class WorkBeside(Protocol):
     def __call__(
         self, door: Door, settings: AgentSettings, report: Callable[[Finding], None]
     ) -> AbstractAsyncContextManager[None]:
-        """Begin with it, and end with it. What fails is reported and does not end the agent."""
+        """A context that runs with the agent; it reports errors and never ends the agent."""
         ...
 
 
 def run(settings: AgentSettings, beside: WorkBeside | None = None) -> None:
-    """Run an agent until SIGTERM or SIGINT. Raises ``BadInput`` if it cannot start."""
-    # The thread that writes the node state asks for the interpreter after every file; with the
-    # default of 5 ms every client that waits for an answer would wait for that many of them.
+    """Run until SIGTERM or SIGINT. Raises ``BadInput`` if it cannot start."""
+    # The writing thread needs the interpreter after every file. With the default of 5 ms, clients
+    # would wait that long several times per write.
     sys.setswitchinterval(_SWITCH_SECONDS)
     _raise_open_files_limit()
     atomic.share_out()
@@ -62,10 +62,9 @@ def run(settings: AgentSettings, beside: WorkBeside | None = None) -> None:
 
 
 def _raise_open_files_limit() -> None:
-    """Raise the limit of open files to what is allowed: each container and client needs one.
+    """Raise the soft limit: each container and client needs descriptors.
 
-    What is started has the limit with which the agent was started (``starting``), because programs
-    that still wait with ``select`` know no more than 1,024.
+    Programs get the original limit (``starting``), since ``select`` fails above 1,024.
     """
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(OSError, ValueError):
@@ -105,6 +104,7 @@ async def _run(settings: AgentSettings, beside: WorkBeside | None) -> None:
         ):
             await _ready(controller)
             log.write(lines)
+            # Before readiness, while a long collection delays no client.
             garbage_collection.after_start()
             notify.send("READY=1")
             log.write([LogLine("Agent is ready", {"root": str(settings.root)})])
@@ -114,7 +114,7 @@ async def _run(settings: AgentSettings, beside: WorkBeside | None) -> None:
             ):
                 await stopped.wait()
             notify.send("STOPPING=1")
-            # Before the plugins are disconnected, whose calls would fail as if they had refused.
+            # Before the plugins disconnect: a call that fails later would be reported as a refusal.
             await controller.stop()
             log.write([LogLine("Agent stops; what runs goes on running")])
 
@@ -124,14 +124,14 @@ def _hooks(log: logs.LeveledLog, shortage: Shortage, loop: asyncio.AbstractEvent
         log.write(admission_log.of_admission(traced.rules, traced.decision, traced.recording))
 
     def log_decision(traced: TracedDecision) -> None:
-        # The client that asked gets its answer first.
+        # Answer the client before formatting the log lines.
         loop.call_soon(write_decision, traced)
 
     def log_findings(findings: Sequence[Finding]) -> None:
         log.write([log_line.of_finding(each) for each in findings])
 
     def misread(bug: Exception) -> None:
-        # Files are read beside the loop.
+        # Files are read in a thread.
         loop.call_soon_threadsafe(_log_bug, log, "A bug in reading a manifest file", bug)
 
     return Hooks(
@@ -149,7 +149,7 @@ def _log_bug(log: logs.LeveledLog, message: str, bug: Exception) -> None:
 
 
 def _plugin_servers(settings: AgentSettings, log: logs.LeveledLog) -> PluginServers | None:
-    """The servers for device plugins; None beside a kubelet, with which plugins register."""
+    """Plugin servers, unless a kubelet is observed: plugins register with it."""
     if settings.observe:
         return None
     servers = make_plugin_servers(settings.premises.devices, settings.asking)
@@ -161,7 +161,7 @@ def _plugin_servers(settings: AgentSettings, log: logs.LeveledLog) -> PluginServ
 async def _served(
     controller: Controller, settings: AgentSettings, broke: Callable[[Exception], None]
 ) -> AsyncIterator[list[LogLine]]:
-    """The API wherever it is wanted, and what the log says of it."""
+    """Serve the API on all configured addresses; yield log lines."""
     links = DashboardLinks()
     async with (
         wiring.served(controller, settings, broke, links),
@@ -178,7 +178,7 @@ async def _served(
 async def _plugins_served(
     plugin_servers: PluginServers | None, controller: Controller, settings: AgentSettings
 ) -> AsyncIterator[None]:
-    """Where another owner is, monitors and plugins talk to that one."""
+    """Next to another owner, plugins and monitors talk to that owner."""
     if plugin_servers is None:
         yield
         return
@@ -193,7 +193,7 @@ async def _ready(controller: Controller) -> None:
 
 
 def _others(settings: AgentSettings) -> tuple[Owner, ...]:
-    """Other owners of this machine, if it is this machine that is kept."""
+    """Other managers, unless the machine is only described."""
     if settings.runtime is not RuntimeKind.PROCESS:
         return ()
     return owners.find(owners.beside(settings.kubelet_root))
@@ -211,7 +211,7 @@ def _standing(settings: AgentSettings, others: Sequence[Owner]) -> AgentSettings
 
 
 def _begun(view: AgentView) -> list[LogLine]:
-    """Which managers there are, and how containers will be held."""
+    """Log lines about managers and guarantee."""
     policies = node_log.of_start(view.node.rules)
     if view.standing is OwnershipMode.OBSERVING:
         return policies

@@ -1,8 +1,8 @@
-"""The manifest folder: a file is a pod, as the kubelet's static pods are.
+"""The manifest folder: one pod per file, like the kubelet's static pods.
 
-A pod's uid is made of what the file says, the node and the path, so a changed file is another
-pod. Otherwise than in the kubelet, a file that can not be read any more leaves its pod as it is:
-it may be half-written. Kubelet: ``pkg/kubelet/config/file.go`` and ``common.go``, v1.32.
+A uid is a hash of content, node and path, so a changed file is another pod. Unlike the kubelet, an
+unreadable file keeps its pod, because it may be half-written. Kubelet:
+``pkg/kubelet/config/file.go`` and ``common.go``, v1.32.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from numalet.shared.findings.agent import ManifestsBug, ManifestsFirstAlone
 
 FULL_READ_SECONDS: Final = 20.0
 LARGEST_BYTES: Final = 10 * 1024 * 1024
-"""Of one file, as in the kubelet; a whole folder of larger ones would be read again and again."""
+"""The kubelet's limit for a file."""
 UNREAD: Final = "document/unreadable"
 RETRY_SECONDS: Final = 0.5
-"""How soon a file that could not be read is read again: it may have been half-written."""
+"""A broken file may be half-written, so read it again soon."""
 
 
 class _Seen(Value):
-    """A file as it was read: its bytes, and what they are worth.
+    """The result of reading a file.
 
-    ``findings`` say why there is no workload, or what its author should know of it.
+    Without a workload, ``findings`` say why; else they are remarks for the author.
     """
 
     content: bytes
@@ -49,10 +49,9 @@ class _Seen(Value):
 
 
 class ManifestFolder:
-    """A folder, or one file. ``read`` blocks; ``readings`` reads whenever something changed.
+    """A folder or a file. ``read`` blocks; ``readings`` yields after every change.
 
-    ``runs_here`` says that programs of this machine are started: for root, then, no file counts
-    that another user could have written.
+    ``runs_here``: programs run on this machine, so files that another user may write are refused.
     """
 
     def __init__(
@@ -79,9 +78,9 @@ class ManifestFolder:
         self._problem: Finding | None = None
 
     def read(self) -> FolderRead:
-        """Everything in the folder; ``broken`` are files that were not known to be broken.
+        """Read everything; ``broken`` are newly broken files.
 
-        A folder that is there and can not be read is itself broken, and nothing in it is known.
+        An unreadable folder is itself broken, and its content unknown.
         """
         finding = trust.doubt(self._path) if self._runs_here else None
         try:
@@ -103,6 +102,7 @@ class ManifestFolder:
             unreadable.add(str(path))
             if seen != before.get(str(path)):
                 broken[str(path)] = seen.findings
+        # Of two files with one pod name, the last wins.
         by_name = {
             (each.workload.pod.namespace, each.workload.pod.name): each.workload
             for each in self._seen.values()
@@ -122,29 +122,30 @@ class ManifestFolder:
         return FolderRead((), broken, frozenset([path]))
 
     async def readings(self) -> AsyncIterator[FolderRead]:
-        """The folder now, then after every change and from time to time."""
+        """Yield a reading now, after every change, and periodically."""
         while True:
             reading = await asyncio.to_thread(self.read)
             yield reading
             await self._news(self._pause_seconds(reading))
 
     def _pause_seconds(self, reading: FolderRead) -> float:
-        """How soon everything is read again though nothing changes."""
+        """Seconds until the next full read."""
         if reading.broken:
             return RETRY_SECONDS
         findings = (finding for each in self._seen.values() for finding in each.findings)
         is_unread = self._problem is not None or any(each.code == UNREAD for each in findings)
-        # The agent may have had no more files to open; nothing announces when it has.
+        # The agent may be out of descriptors, and no event reports when that ends.
         shortest = min(folder_news.UNWATCHED_SECONDS, self._full_read_seconds)
         return shortest if is_unread else self._full_read_seconds
 
     async def _news(self, seconds: float) -> None:
-        """Wait until something in the folder changes, but no longer than this."""
+        """Wait for a change in the folder, at most this long."""
+        # inotify needs an existing folder; the parent reports its creation.
         watched = self._path if self._path.is_dir() else self._path.parent
         await folder_news.wait([watched], seconds)
 
     def _files(self) -> list[Path]:
-        """The files that there are. Raises ``OSError`` if that can not be known now."""
+        """List the files. Raises ``OSError``."""
         try:
             if self._path.is_file():
                 return [self._path]
@@ -168,11 +169,11 @@ class ManifestFolder:
         except BadInput as bad:
             return _Seen(content, None, bad.findings)
         except (OSError, MemoryError) as error:
-            # Reading needs files of its own, modules for example; the content is not at fault.
+            # Reading may import modules, so the error can be the agent's and not the file's.
             reason = os_problem.text(error) if isinstance(error, OSError) else "out of memory"
             return _Seen(b"", None, (DocumentUnreadable(reason=reason, where=Location(str(path))),))
         except Exception as bug:
-            # Other pods are not concerned by what is wrong in the reading of this file.
+            # One bad file must not stop the other pods.
             self._report_bug(bug)
             return _Seen(
                 content,
@@ -181,7 +182,7 @@ class ManifestFolder:
             )
 
     def _workload(self, content: bytes, origin: str) -> tuple[Workload, tuple[Finding, ...]]:
-        """The pod of a file, and what its author should know."""
+        """Decode the pod of a file, with remarks for its author."""
         documents = yaml_source.load_documents(yaml_source.decode(content, origin), origin)
         filled = [each for each in documents if each.value is not None]
         if not filled:
@@ -193,7 +194,7 @@ class ManifestFolder:
             typed.wrong_type(first.value, "a Pod", place, findings)
             raise BadInput(findings.all)
         for each in first.duplicates:
-            # The kubelet takes the last one, too.
+            # As in the kubelet, the last duplicate wins.
             findings.add(each.of_severity(Severity.WARNING))
         if len(filled) > 1:
             others = len(filled) - 1
@@ -222,7 +223,7 @@ class ManifestFolder:
 
 
 def _may_be_a_file(path: Path) -> bool:
-    """Whether something is to be read there; what has no status is reported when it is read."""
+    """Whether this may be a manifest; an unreadable entry is reported on reading."""
     try:
         return path.is_file()
     except OSError:

@@ -1,10 +1,8 @@
-"""What outlives an agent though it is about no pod: the age of the node, versions, a cordon.
+"""``node.json``: the node's age, resource versions and cordon, which outlive the agent.
 
-A client that was away while the agent restarted compares resource versions of before with those of
-after, so no version may ever be given out twice, also where the latest were about pods that are
-gone or events never written. The file promises more versions than one life can use, and the
-next life begins beyond them; the clock makes them grow where the file was lost, or where the whole
-root folder is a new one.
+Clients compare resource versions across restarts, so no version may be used twice. The file
+reserves more versions than one run needs; the next run starts above them, and at least at the
+clock.
 """
 
 from __future__ import annotations
@@ -20,11 +18,11 @@ from numalet.io.files import atomic
 
 FILE_NAME: Final = "node.json"
 VERSIONS_OF_A_LIFE: Final = 10**9
-"""Thirty changes a second for a year."""
+"""Thirty changes per second for a year."""
 
 _BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST: Final = 10**17
-"""A version beyond this is no work of an agent; clients take numbers of eighteen digits."""
+"""A higher number is not from an agent; clients accept eighteen digits."""
 
 
 class _File(msgspec.Struct, kw_only=True, rename="camel"):
@@ -34,10 +32,7 @@ class _File(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class NodeAge(Value):
-    """``created_at`` is when the root folder was first used, ``first_version`` what may be used.
-
-    ``unschedulable`` is whether the node was cordoned.
-    """
+    """``created_at`` is the first use of the root folder; versions start at ``first_version``."""
 
     created_at: datetime
     first_version: int
@@ -45,13 +40,10 @@ class NodeAge(Value):
 
 
 def begin(root: Path, now: datetime) -> NodeAge:
-    """The node's age at the begin of a life, which is on the disk then.
-
-    Raises:
-        BadInput: it can not be written.
-    """
+    """Start a run: reserve versions on disk. Raises ``BadInput``."""
     path = root / FILE_NAME
     before = _read(path)
+    # If the file was lost, the clock is above every version of an earlier run.
     of_clock = (now - _BEGINNING) // timedelta(microseconds=1)
     first = max(of_clock, 1, 0 if before is None else before.versions_below)
     created_at = now if before is None else before.created_at
@@ -62,11 +54,7 @@ def begin(root: Path, now: datetime) -> NodeAge:
 
 
 def keep_cordon(root: Path, age: NodeAge, unschedulable: bool) -> None:
-    """Write down that the node was cordoned, or is so no more.
-
-    Raises:
-        BadInput: it can not be written.
-    """
+    """Store the cordon. Raises ``BadInput``."""
     below = age.first_version + VERSIONS_OF_A_LIFE
     after = _File(created_at=age.created_at, versions_below=below, unschedulable=unschedulable)
     _write(root, after)
@@ -74,11 +62,12 @@ def keep_cordon(root: Path, age: NodeAge, unschedulable: bool) -> None:
 
 def _write(root: Path, after: _File) -> None:
     atomic.write_text(root / FILE_NAME, msgspec.json.encode(after).decode() + "\n")
+    # The reservation must survive a power loss before any version is used.
     atomic.sync_folders([root])
 
 
 def _read(path: Path) -> _File | None:
-    """What is there. A file that is damaged is none: the clock is enough nearly always."""
+    """Read the file. A damaged one is ignored, since the clock nearly always suffices."""
     try:
         file = msgspec.json.decode(path.read_bytes(), type=_File)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""Notifications to systemd of how the agent is, as ``sd_notify(3)`` describes them."""
+"""Notifies systemd about the agent's state; see ``sd_notify(3)``."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ _VARIABLE: Final = "NOTIFY_SOCKET"
 
 
 def send(state: str) -> None:
-    """Send a state such as ``READY=1``, if a service manager asked for it."""
+    """Send a state such as ``READY=1``, if systemd set a socket."""
     address = os.environ.get(_VARIABLE, "")
     if not address.startswith(("/", "@")):
         return
+    # "@" stands for an abstract socket, which has a leading zero byte.
     if address.startswith("@"):
         address = "\0" + address[1:]
     with (

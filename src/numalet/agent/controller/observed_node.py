@@ -1,8 +1,7 @@
-"""The node of a kubelet beside which no agent runs, as a source of the dashboard.
+"""The node of a kubelet without an agent, for the dashboard.
 
-It is an agent that only observes, without a socket and with a folder of its own that goes at the
-end: what a page shows is what the agent would show that runs beside the same kubelet. Nothing of
-the kubelet is written.
+Runs an observing agent in a temporary folder and without a socket. Nothing of the kubelet is
+written.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from numalet.shared.findings.agent import AgentOtherRoot
 
 THIS_MACHINE: Final = KubeletPlaces()
 EVERY_SECONDS: Final = 1.0
-"""How often cgroups and PodResources are read; a state file that is written is seen at once."""
+"""Interval for cgroups and PodResources; changes of state files are noticed at once."""
 
 
 def is_there(root: Path, proc: Path = kubelets.PROC) -> bool:
-    """Whether a kubelet runs in this root directory, or has left state files there. Blocks."""
+    """Whether a kubelet runs in this root directory or has left state files. Blocks."""
     has_files = bool(state_directory.signatures(root))
     return has_files or kubelets.at_work_in(root, proc) is not None
 
@@ -43,12 +42,10 @@ async def observed_node(
     places: KubeletPlaces = THIS_MACHINE,
     every_seconds: float = EVERY_SECONDS,
 ) -> AsyncIterator[AgentNode]:
-    """The node of the kubelet whose root directory the options name, as long as this lasts.
+    """Observe the kubelet in the options' root directory during the block.
 
-    ``say`` gets what a user should know before the first page.
-
-    Raises:
-        BadInput: the machine, or a file that was named, can not be used.
+    ``say`` receives notes before the first page. Raises ``BadInput`` for an unusable machine or
+    file.
     """
     is_described = options.machine.text is not None
     with tempfile.TemporaryDirectory(prefix="numalet-") as folder:
@@ -59,7 +56,7 @@ async def observed_node(
             runtime=RuntimeKind.FAKE if is_described else RuntimeKind.PROCESS,
         )
         resolved = settings.observing(settings.resolve(options), places.proc)
-        # What another agent of this machine gives out is no matter of one that gives out nothing.
+        # An observer allocates nothing, so other agents' allocations are irrelevant.
         say([each for each in resolved.notes if not isinstance(each, AgentOtherRoot)])
         hooks = Hooks(report_bug=report_bug, resync_seconds=every_seconds, kubelet=places)
         async with wiring.opened(resolved, hooks) as controller:

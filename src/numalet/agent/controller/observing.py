@@ -1,9 +1,7 @@
-"""Beside a kubelet: follow its state files, and compare them with what the kernel enforces.
+"""Observes a kubelet: its state files, and whether the kernel enforces them.
 
-Nothing is written. State files, links to logs and the files of cgroups are read, and the
-kubelet's PodResources API is asked, whenever the kubelet writes its state and from time to time;
-which kubelet that is, and by which configuration it works, may change. An observation is a value
-(``agent.kubelet.observed``); the controller publishes it, as it publishes a node state of its own.
+Reads state files, log links, cgroups and PodResources at every change and periodically. Writes
+nothing. Each observation is a value (``agent.kubelet.observed``) that the controller publishes.
 """
 
 from __future__ import annotations
@@ -42,18 +40,18 @@ from numalet.io.files import folder_news, kubelet_pod_folders, state_directory
 from numalet.wording import kubelet_start
 
 _CHECK_SECONDS: Final = 1.0
-"""How often the state files are compared with those that were read, at no more than a ``stat``
-each: a change between two waits for the kernel's notice is then seen this soon."""
+"""How often state files are compared with ``stat``.
+
+It bounds the delay for changes between two inotify watches.
+"""
 _SETTLE_SECONDS: Final = 0.5
-"""How soon everything is read again while there is a problem that may pass."""
+"""Interval while a problem may still disappear."""
 
 _POD_RESOURCES: Final = Path("pod-resources", "kubelet.sock")
 _ANSWER_SECONDS: Final = 2.0
 
 
 class KubeletPlaces(Value, kw_only=True):
-    """Where the traces of a kubelet are on its node."""
-
     root: Path = kubelets.ROOT
     proc: Path = kubelets.PROC
     cgroups: Path = kubelet_containers.CGROUPS
@@ -62,7 +60,7 @@ class KubeletPlaces(Value, kw_only=True):
 
 @dataclass(slots=True, kw_only=True)
 class KubeletWatch:
-    """Observes one kubelet, by the configuration that it has at that moment."""
+    """Observes one kubelet with its present configuration."""
 
     places: KubeletPlaces
     configuration: ConfigurationReader
@@ -71,17 +69,17 @@ class KubeletWatch:
     every_seconds: float
     _last: KubeletObservation | None = field(default=None, init=False)
     _read: tuple[object, ...] = field(default=(), init=False)
-    """The signatures of the state files that were read last."""
+    """Signatures of the state files at the last reading."""
 
     async def observations(self) -> AsyncIterator[KubeletSeen]:
-        """An observation now, then after every change of a state file and from time to time."""
+        """Yield an observation now, after every change, and periodically."""
         while True:
             yield await asyncio.to_thread(self.observe)
             await self._news()
 
     def observe(self) -> KubeletSeen:
         """Blocks."""
-        # Before the files are read: what is written meanwhile is a change.
+        # Take signatures first, so that a write during the reading is noticed as a change.
         self._read = state_directory.signatures(self.places.root)
         files, unread = self._files()
         configuration = self.configuration.read()
@@ -106,20 +104,20 @@ class KubeletWatch:
         return KubeletSeen(node, self._last)
 
     def _running(self) -> str | None:
-        """The running kubelet; empty if none runs, None if unknown."""
+        """The running kubelet; empty if it is down, None if unknown."""
         if not self.places.proc.is_dir():
             return None
         return kubelets.at_work_in(self.places.root, self.places.proc) or ""
 
     def _app_containers(self) -> Mapping[PodName, frozenset[str]] | None:
-        """Containers by pod as the kubelet's PodResources API lists them, or None.
+        """Containers by pod from PodResources: app containers and sidecars.
 
-        It lists containers and sidecars, and no other init containers.
         Kubelet v1.32: ``v1PodResourcesServer.List``.
         """
         socket = self.places.root / _POD_RESOURCES
         if not socket.is_socket():
             return None
+        # Imported late: gRPC is needed only here.
         from numalet.io.pod_resources_client import JsonAnswer, PodResourcesClient
 
         try:
@@ -137,7 +135,7 @@ class KubeletWatch:
 
     def _files(self) -> tuple[Mapping[str, str], tuple[Finding, ...]]:
         if not self.places.root.is_dir():
-            # Another owner need not be a kubelet, and a kubelet may come later.
+            # The owner may be another manager, and a kubelet may come later.
             return {}, ()
         try:
             return state_directory.read(self.places.root).files, ()
@@ -147,9 +145,9 @@ class KubeletWatch:
     def _started(
         self, configuration: ObservedConfiguration, files: Mapping[str, str]
     ) -> tuple[Node | None, Finding | None]:
-        """The node of a kubelet that starts on these files now, or why it would not start.
+        """Start a node on these files, as the kubelet would, or explain the refusal.
 
-        The node of one that would not has what the files promise nevertheless.
+        After a refusal, the node still has the allocations in the files.
         """
         if not configuration.file or not files:
             return None, None
@@ -162,7 +160,7 @@ class KubeletWatch:
                 text=text, config=configuration.file, release=release.release.name
             )
             if release.may_have_unknown_rules:
-                # It may be the rules that are others, and not the files that are wrong.
+                # The release is unknown, so its rules may differ and the files be right.
                 return _with_promises(_start(premises, {}), files), None
             return _with_promises(_start(premises, {}), files), refusal
         return started, None
@@ -180,7 +178,7 @@ class KubeletWatch:
         return realities, pods
 
     async def _news(self) -> None:
-        """Wait until a state file may have changed, but no longer than an observation is due."""
+        """Wait until a state file may have changed, or the next observation is due."""
         last = self._last
         is_unsettled = last is not None and last.is_unsettled
         within = min(_SETTLE_SECONDS if is_unsettled else self.every_seconds, self.every_seconds)
@@ -191,6 +189,7 @@ class KubeletWatch:
                 min(left, _CHECK_SECONDS),
                 state_directory.is_state_file,
             )
+            # Not every event changes a state file, so compare signatures.
             if self._read != state_directory.signatures(self.places.root):
                 return
 
@@ -207,7 +206,7 @@ def _start(premises: Premises, files: Mapping[str, str]) -> Node | StartRefused:
 
 
 def _with_promises(empty: Node | StartRefused, files: Mapping[str, str]) -> Node | None:
-    """A node with the assignments of the files, as far as they can be decoded."""
+    """Put the decodable allocations of the files into a node."""
     if isinstance(empty, StartRefused):
         return None
     promised = observed.promises(files)
@@ -220,7 +219,7 @@ def _with_promises(empty: Node | StartRefused, files: Mapping[str, str]) -> Node
 
 
 def log_findings(observation: KubeletObservation) -> tuple[Finding, ...]:
-    """What the log says of an observation: which files changed, and new lasting problems."""
+    """Log entries for an observation: changed files and new lasting problems."""
     news = [*observation.notes, *(each.finding for each in observation.news)]
     if observation.changed:
         news.insert(0, KubeletStateChanged(files=", ".join(observation.changed)))

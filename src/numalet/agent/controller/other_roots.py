@@ -1,7 +1,7 @@
-"""Other root folders in use on this machine: their allocations and ours do not know each other.
+"""Finds other root folders in use; their allocations are unknown to this one.
 
-The usual places are searched: the system's folder, and those of this user and of the user who
-called sudo. Who holds a lock is read from the kernel's list, which disturbs no process.
+Checks the usual places: the system's folder, this user's and the sudo caller's. Locks are read from
+``/proc/locks``, which disturbs no process.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from numalet.shared.findings.agent import AgentOtherRoot
 
 LOCKS: Final = Path("/proc/locks")
 _KEY: Final = 5
-"""The word of a line that names the file: device and inode."""
+"""The column with device and inode."""
 
 
 def remarks(root: Path) -> tuple[Finding, ...]:
-    """A warning for every other root folder that is in use."""
     held = _held()
     here = _inode(root)
     return tuple(
@@ -35,7 +34,6 @@ def remarks(root: Path) -> tuple[Finding, ...]:
 
 
 def _usual() -> Iterator[Path]:
-    """Where root folders usually are."""
     yield SYSTEM_ROOT
     state = os.environ.get("XDG_STATE_HOME")
     if state:
@@ -59,13 +57,13 @@ def _inode(path: Path) -> tuple[int, int] | None:
 
 
 def _held() -> frozenset[tuple[int, int] | None]:
-    """Device and inode of every file on which a process holds a lock."""
+    """Device and inode of every locked file."""
     held = set()
     with suppress(OSError):
         for line in LOCKS.read_text(encoding="ascii", errors="replace").splitlines():
             words = line.split()
             with suppress(ValueError, IndexError):
-                # The line of a waiting process has an arrow more; another one holds the lock.
+                # A line of a waiting process has an extra "->"; another line names the holder.
                 major, minor, inode = words[_KEY].split(":")
                 held.add((os.makedev(int(major, 16), int(minor, 16)), int(inode)))
     return frozenset(held)

@@ -1,9 +1,7 @@
-"""Who else owns CPUs or memory of this machine. Two owners undo each other's work.
+"""Detects other managers of CPUs or memory, since two would undo each other's settings.
 
-A kubelet is detected by its process, by the socket in its directory, or by state files there that
-say it pins; others by their processes, or by the socket over which a container runtime lets
-plugins change containers. In doubt there is one: not enforcing can be seen and corrected,
-fighting over cpusets can not.
+A kubelet is detected by process, socket or state files; others by process or NRI socket. In doubt
+there is one: observing can be noticed and corrected, competing cpusets cannot.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ from numalet.shared.findings.agent import AgentKubeletPins
 PROC: Final = kubelets.PROC
 NRI_SOCKET: Final = Path("/var/run/nri/nri.sock")
 
-# The kernel keeps the first 15 bytes of a name.
+# The kernel truncates names to 15 bytes.
 _NAME_BYTES: Final = 15
 _OTHERS: Final[Mapping[str, str]] = {
     "numad": "moves processes between NUMA nodes",
@@ -40,25 +38,21 @@ _PATIENCE_SECONDS: Final = 1.0
 
 
 class OwnerKind(Enum):
-    """The kind of another owner."""
-
     STATIC_KUBELET = "static-kubelet"
-    """A kubelet that pins CPUs or memory, or may: its state files say a static policy."""
+    """A kubelet whose state files name a static policy, or cannot be read."""
     KUBELET = "kubelet"
-    """A kubelet with the policies none."""
+    """A kubelet without a static policy."""
     OTHER = "other"
 
 
 class Owner(Value):
-    """A program that sets CPUs or memory of other programs. ``who`` says where it is."""
+    """A program that sets CPUs or memory of other programs; ``who`` describes it."""
 
     kind: OwnerKind
     who: str
 
 
 class Places(Value, kw_only=True):
-    """Where owners are searched; ``every_kubelet``: whether those of other directories count."""
-
     proc: Path = PROC
     kubelet_root: Path = kubelets.ROOT
     nri_socket: Path = NRI_SOCKET
@@ -66,12 +60,11 @@ class Places(Value, kw_only=True):
 
 
 def beside(kubelet_root: Path) -> Places:
-    """The places of this machine; with a directory of its own, the kubelet of that one alone."""
+    """The usual places; a custom root directory excludes kubelets of others."""
     return Places(kubelet_root=kubelet_root, every_kubelet=kubelet_root == kubelets.ROOT)
 
 
 def find(places: Places = Places()) -> tuple[Owner, ...]:
-    """Every other owner."""
     owners = list(_others(places.proc))
     if _answers(places.nri_socket):
         owners.append(Owner(OwnerKind.OTHER, f"NRI socket {places.nri_socket}"))
@@ -79,11 +72,10 @@ def find(places: Places = Places()) -> tuple[Owner, ...]:
 
 
 def _kubelets(places: Places) -> Iterator[Owner]:
-    """The kubelet of the usual directory, and others on this machine that pin.
+    """The kubelet of the usual directory, and others that pin.
 
-    One with another directory, be it in a container, counts where its state files say that it
-    pins or may not be read: a cluster of containers for tests, whose kubelets do not, is
-    no rival.
+    A kubelet elsewhere, such as in a container, is included only if its state files say that it
+    pins or are unreadable: kubelets of test clusters usually do not.
     """
     at_work = kubelets.at_work_in(places.kubelet_root, places.proc)
     if at_work is not None:
@@ -95,7 +87,7 @@ def _kubelets(places: Places) -> Iterator[Owner]:
 
 
 def refuse_to_pin(owners: Iterable[Owner]) -> None:
-    """Raise ``BadInput`` if a kubelet pins, which would assign the CPUs of a command to pods."""
+    """Raise ``BadInput`` if a kubelet pins: its pods could get the command's CPUs."""
     pinning = [
         input_error.Conflict(
             f"{each.who} pins CPUs or memory and does not know this command, so its pods could "
@@ -116,7 +108,7 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def refuse_to_enforce(owners: Iterable[Owner]) -> None:
-    """Raise ``BadInput`` if a kubelet pins, which would undo what an agent sets."""
+    """Raise ``BadInput`` if a kubelet pins: it would undo the agent's settings."""
     pinning = [AgentKubeletPins(owner=each.who) for each in _pinning(owners)]
     if pinning:
         raise BadInput(pinning)
@@ -127,7 +119,7 @@ def _pinning(owners: Iterable[Owner]) -> Iterator[Owner]:
 
 
 def _pins(root: Path) -> bool:
-    """Whether the state files name a static policy; absent files may mean one."""
+    """Whether state files name a static policy; without files, assume it."""
     try:
         files = state_directory.read(root).files
     except BadInput:
@@ -136,7 +128,7 @@ def _pins(root: Path) -> bool:
 
 
 def _says_it_pins(root: Path) -> bool:
-    """Whether the state files name a static policy, or can not be read."""
+    """Whether state files name a static policy or are unreadable."""
     try:
         files = state_directory.read(root).files
     except BadInput as bad:
@@ -146,6 +138,7 @@ def _says_it_pins(root: Path) -> bool:
 
 def _name_static_policy(files: Mapping[str, str]) -> bool:
     texts = [files.get(name, "") for name in (cpu_file.FILE_NAME, memory_file.FILE_NAME)]
+    # Policy names differ in case: "static" and "Static".
     return any('"policyname":"static"' in text.lower() for text in texts)
 
 
@@ -160,6 +153,7 @@ def _others(proc: Path) -> Iterator[Owner]:
             continue
         try:
             comm = (folder / "comm").read_text(errors="replace").strip()
+            # A zombie has a name but an empty command line.
             is_alive = bool((folder / "cmdline").read_bytes())
         except OSError:
             continue
@@ -174,6 +168,7 @@ def _answers(path: Path) -> bool:
         try:
             client.connect(str(path))
         except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
+            # These errors mean that no process listens; any other one may hide a listener.
             return False
         except OSError:
             return True

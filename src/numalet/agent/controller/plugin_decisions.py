@@ -1,15 +1,9 @@
-"""Decisions that wait for a device plugin, made aside while the controller goes on.
+"""Decisions that call device plugins, made aside while the controller continues.
 
-A decision is made twice. First aside, in a thread, on a copy of the state that is thrown away:
-there the plugins are asked, for as long as their deadlines permit, and what they answer is written
-down. Then by the controller, on the state as it is by then, with those answers and without
-waiting. If the state became so different that a plugin would be asked something else, it is asked
-aside again.
-
-What waits meanwhile is a matter of the mode (``a_plugin_holds_up_its_own_alone``). A kubelet
-admits one pod after the other, so all further pods wait; ends, deletions and news of plugins do
-not. Natively only those wait that ask for a resource about which a plugin is being asked, so that
-its devices are held back, and everybody else is decided.
+Each is made twice. First in a thread, on a copy of the state: plugins are called and their answers
+recorded. Then by the controller, on its present state with the recorded answers. If that needs
+other answers, it repeats. In exact mode all later pods wait, as in the kubelet; in native mode
+(``a_plugin_holds_up_its_own_alone``) only those that need the same resource.
 """
 
 from __future__ import annotations
@@ -35,19 +29,19 @@ from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Mutable, Value, field
 
 MOST_AT_ONCE: Final = 32
-"""Plugins that are asked at the same time; each may take all of its deadline."""
+"""Concurrent calls; each may last until its deadline."""
 MOST_TRIES: Final = 3
-"""So often a decision is made aside; then the plugins are asked while everybody waits."""
+"""After this many attempts, the controller calls the plugins itself, and all messages wait."""
 
 _Allocation: TypeAlias = tuple[ContainerKey, str, tuple[str, ...]]
 _EVERY: Final = frozenset({"*"})
-"""In exact mode: what all pods wait for."""
+"""Exact mode: a resource that all pods need."""
 
 
 class Transcript(Mutable):
-    """Plugins that answer what they answered before, and are asked for what is new.
+    """Replays recorded answers; calls ``live`` plugins for new questions.
 
-    Without ``live`` plugins none can be asked; ``is_complete`` then says whether it mattered.
+    Without ``live``, ``is_complete`` says whether all answers were recorded.
     """
 
     live: PreferredDevices | None
@@ -56,7 +50,6 @@ class Transcript(Mutable):
     is_complete: bool = True
 
     def preferred(self, question: PreferenceQuestion) -> Preferred | CallFailed:
-        """The devices that the plugin prefers or preferred."""
         if question not in self.preferences:
             if self.live is None:
                 self.is_complete = False
@@ -67,7 +60,6 @@ class Transcript(Mutable):
     def allocate(
         self, container: ContainerKey, resource: str, device_ids: tuple[str, ...]
     ) -> AllocateAnswer:
-        """Whether the plugin accepts or accepted the chosen devices."""
         key = (container, resource, device_ids)
         if key not in self.allocations:
             if self.live is None:
@@ -79,47 +71,45 @@ class Transcript(Mutable):
 
 @dataclass(slots=True, eq=False)
 class Aside:
-    """A message about which plugins are asked, and what they have answered so far."""
+    """A message whose decision calls plugins, with the recorded answers."""
 
     message: Message
     resources: frozenset[str]
-    """What it may get devices of; no other message about these is decided meanwhile."""
+    """Other messages that need these resources wait."""
     transcript: Transcript
-    """Written by a thread of the executor while it is asked, read by the controller afterwards."""
+    """Written by a thread during a call, read by the controller afterwards."""
     tries: int = 0
-    """How often it was asked; each decision may need an answer that the last one did not."""
+    """Each decision may need an answer that the previous one did not."""
 
 
 class Rehearsed(Value, eq=False):
-    """The plugins have answered; now the controller can decide."""
+    """The answers are recorded; the controller can decide."""
 
     aside: Aside
 
 
 class Asides:
-    """What is being asked of plugins, and what waits for that. One controller's."""
+    """Running calls of plugins and waiting messages of one controller."""
 
     def __init__(self, plugins: PreferredDevices) -> None:
         self._plugins = plugins
-        """Asked from the executor's threads alone, but for a message that was tried too often."""
         self._executor = ThreadPoolExecutor(MOST_AT_ONCE, thread_name_prefix="plugins")
-        """Ours; each decision that asks plugins has a thread of it as long as it takes."""
+        """One thread per running decision."""
         self._asked: list[Aside] = []
         """From ``begin`` to ``end``, in order of arrival."""
         self._waiting: list[tuple[Message, frozenset[str]]] = []
-        """What has to be decided after these, with the resources that it is about."""
+        """Messages to decide later, with the resources that they need."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether no plugin is asked and nothing waits."""
         return not self._asked and not self._waiting
 
     def messages(self) -> list[Message]:
-        """Everything that is not decided yet, in order."""
+        """Undecided messages in order."""
         return [*(each.message for each in self._asked), *(each for each, _ in self._waiting)]
 
     def holds_up(self, message: Message, state: NodeState) -> bool:
-        """Whether a message has to wait; then it does, behind those that wait already."""
+        """Queue the message if its resources are in use; True if queued."""
         wanted = _wanted(message, state)
         if not wanted & self._busy():
             return False
@@ -127,13 +117,13 @@ class Asides:
         return True
 
     def begin(self, message: Message, state: NodeState) -> Aside:
-        """An aside for this message; ``ask`` is to follow."""
+        """Create an aside; ``ask`` follows."""
         aside = Aside(message, _wanted(message, state), Transcript(self._plugins))
         self._asked.append(aside)
         return aside
 
     def ask(self, aside: Aside, batch: Batch, now: datetime) -> Awaitable[Rehearsed]:
-        """Decide aside on the state of this batch, and write down the plugins' answers."""
+        """Decide on a copy of the state and record the answers."""
         aside.tries += 1
         aside.transcript.live = self._plugins
         scratch = batch.apart(aside.transcript)
@@ -146,9 +136,10 @@ class Asides:
         return asked()
 
     def decide(self, aside: Aside, batch: Batch, now: datetime) -> bool:
-        """Decide with the plugins' answers; False if they have to be asked once more."""
+        """Decide with the recorded answers; False if an answer is missing."""
         again = aside.transcript
         again.live, again.is_complete = None, True
+        # Else a node that keeps changing could postpone the decision forever.
         if aside.tries >= MOST_TRIES:
             again.live = self._plugins
         scratch = batch.apart(again)
@@ -158,28 +149,28 @@ class Asides:
         return again.is_complete
 
     def end(self, aside: Aside) -> list[Message]:
-        """What waited and may be decided now, in order; it may have to wait for others still."""
+        """Finish; return waiting messages. Some may have to wait again."""
         self._asked.remove(aside)
         waited, self._waiting = self._waiting, []
         return [message for message, _ in waited]
 
     def new(self, messages: Iterable[Message]) -> list[Message]:
-        """Those of these that are not here already."""
+        """Messages that are not queued already."""
         known = [each for each in self.messages() if isinstance(each, FolderPod)]
         return [each for each in messages if each not in known]
 
     def close(self) -> None:
-        """Wait for no plugin any more."""
+        """Stop waiting for plugins."""
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     def _busy(self) -> frozenset[str]:
-        """The resources that a message waits for."""
+        """Waiting messages count too, so that a later one cannot overtake them."""
         asked = (each.resources for each in self._asked)
         return frozenset().union(*asked, *(wanted for _, wanted in self._waiting))
 
 
 def _wanted(message: Message, state: NodeState) -> frozenset[str]:
-    """What a message waits for; nothing if it needs no plugin."""
+    """The resources that a message needs; empty if it needs no plugin."""
     if not state.node.rules.behaviour.a_plugin_holds_up_its_own_alone:
         return _EVERY if isinstance(message, Create | FolderRead) else frozenset()
     match message:

@@ -1,4 +1,4 @@
-"""The agent's gRPC servers: device plugins register with one, monitors ask the other."""
+"""The agent's gRPC servers: registration of device plugins, and PodResources."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from numalet.core.model.value import Mutable, field
 
 
 class PluginServers(Mutable):
-    """Made before the controller, because decisions ask plugins; served as long as it lives."""
+    """Created before the controller, because decisions call plugins."""
 
     plugins: DevicePlugins
     relay: Relay
@@ -26,17 +26,16 @@ class PluginServers(Mutable):
 
     @property
     def devices(self) -> FromPlugins:
-        """What containers are started with because of their devices."""
         return FromPlugins(self.plugins)
 
     def counted(self) -> Counts:
-        """The counters of both servers."""
+        """Counters of both servers."""
         others = [] if self._pod_resources is None else [self._pod_resources.counts]
         return self.plugins.counted().and_also(others)
 
     @asynccontextmanager
     async def served(self, door: Door, root: Path) -> AsyncIterator[None]:
-        """Listen below the root folder until the end of the block. Raises ``BadInput``."""
+        """Listen below the root folder during the block. Raises ``BadInput``."""
         registered = door.view().node.snapshot.device.inventory.registered
         server = PodResourcesServer(door.view, self.asking)
         await self.plugins.start(root, sorted(registered.keys() - self.plugins.described))
@@ -53,7 +52,7 @@ class PluginServers(Mutable):
 
 
 def make_plugin_servers(described: Iterable[str], asking: PodResourcesSettings) -> PluginServers:
-    """The servers of a node on which these resources were described by the administrator."""
+    """Create the servers; ``described`` are the administrator's resources."""
     relay = Relay()
     plugins = DevicePlugins(relay, described=frozenset(described))
     return PluginServers(plugins, relay, asking)

@@ -1,8 +1,7 @@
-"""Device plugins and the controller: what plugins do becomes facts, what they hand out is applied.
+"""Connects device plugins with the controller: device lists and injections.
 
-A program here is one of the host, with the host's files. So the environment that a plugin hands
-out is given to it; a device node or a mount is there already if it has the same path on the
-host, and can not be had under another one, which refuses the start.
+Programs run on the host, so a plugin's environment is passed on. A device node or mount must have
+the same path in the container and on the host; otherwise the start is refused.
 """
 
 from __future__ import annotations
@@ -29,26 +28,23 @@ from numalet.wording.log_line import LogLine
 
 
 class Relay(Mutable):
-    """Gives a controller, once there is one, facts about plugins, and writes them to the log."""
+    """Forwards events of plugins to a controller and to the log."""
 
     enqueue: Callable[[PluginNews], None] = field(default=lambda news: None)
     log: Callable[[LogLine], None] = field(default=lambda line: None)
     _counts: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def plugin_registered(self, resource: str, socket: str) -> None:
-        """The plugin is connected."""
         self._counts.pop(resource, None)
         self.log(LogLine("Device plugin registered", {"resourceName": resource, "socket": socket}))
 
     def plugin_refused(self, resource: str, error: str) -> None:
-        """The plugin was not registered."""
         keys = {"resourceName": resource, "err": error}
         self.log(LogLine("Registration of a device plugin refused", keys, is_error=True))
 
     def plugin_reported(self, resource: str, devices: tuple[Device, ...]) -> None:
-        """The plugin's devices are these now."""
         counts = len(devices), sum(each.health is Health.HEALTHY for each in devices)
-        # A plugin may send its list as often as it likes; the log has what is different.
+        # A plugin may resend an equal list often; log differences only.
         if self._counts.get(resource) != counts:
             self._counts[resource] = counts
             keys = {"resourceName": resource, "totalCount": counts[0], "healthyCount": counts[1]}
@@ -56,33 +52,31 @@ class Relay(Mutable):
         self.enqueue(PluginReported(resource, devices))
 
     def plugin_stopped(self, resource: str) -> None:
-        """The plugin went."""
         self._counts.pop(resource, None)
         message = "Device plugin stopped; its devices are not given out"
         self.log(LogLine(message, {"resourceName": resource}, is_error=True))
         self.enqueue(PluginStopped(resource))
 
     def plugin_expired(self, resource: str) -> None:
-        """The plugin went long ago."""
         message = "Device plugin did not come back; the node has its resource no more"
         self.log(LogLine(message, {"resourceName": resource}, is_error=True))
         self.enqueue(PluginExpired(resource))
 
 
 class FromPlugins(Value):
-    """What containers are started with because of their devices."""
+    """Device injection from plugins."""
 
     plugins: DevicePlugins
 
     def may_block(self, state: NodeState, key: ContainerKey) -> bool:
-        """Whether a plugin is asked: it may take its time, and others are not to wait for it."""
+        """Whether a start calls a plugin, which must not delay other starts."""
         records = state.node.snapshot.device.records.get(key.pod_uid, {}).get(key.container, {})
         return any(map(self.plugins.asks_before_start, records))
 
     async def before_start(
         self, state: NodeState, key: ContainerKey
     ) -> Mapping[str, str] | NotStarted:
-        """The environment for a container that is about to start, after its plugins agreed."""
+        """Call the plugins, then return the environment of a container."""
         records = state.node.snapshot.device.records.get(key.pod_uid, {}).get(key.container, {})
         for resource, record in sorted(records.items()):
             refused = await self.plugins.pre_start(resource, record.device_ids)
@@ -99,4 +93,5 @@ def _environment(
         if path != host_path:
             return NotStarted(RuntimePluginMount(path=path, host_path=host_path))
     own = dict(state.records[key.pod_uid].workload.container(key.container).env)
+    # The pod's own variables win.
     return {name: text for name, text in given.environment.items() if name not in own}

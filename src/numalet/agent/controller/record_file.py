@@ -1,15 +1,11 @@
-"""The records of all pods in one file that only grows, a line for each commit.
+"""The file of all pod records: one line per commit, appended.
 
-A line says which records became different, which went, and its own checksum::
+``{"set":{"UID":{…}},"gone":["UID"],"crc32":"89abcdef"}``
 
-    {"set":{"UID":{…}, …},"gone":["UID", …],"crc32":"89abcdef"}
-
-So a commit is on the disk whole or not at all, and costs one write and one wait, however many
-pods it is about. A last line that a crash cut off was never answered for and counts for nothing;
-any other line that is not as it was written is given to the caller apart and changes no record.
-When most of the file is of the past, and when another process changed it or a write failed, it is
-replaced by one that says only what is. So too when a pod goes or its programs become others: what
-their environments held may have been a secret, and is of no use any more.
+A commit is one line, so it is on disk whole or not at all, at the cost of one write and one fsync.
+A truncated last line belongs to an unanswered commit and is dropped; other damaged lines are
+returned separately. The file is rewritten when most of it is outdated, after an error or a foreign
+change, and when a pod is removed or its programs change: old environments may contain secrets.
 """
 
 from __future__ import annotations
@@ -30,31 +26,29 @@ from numalet.io.files import atomic
 
 FILE_NAME: Final = "pods.jsonl"
 QUARANTINE: Final = "pods.unreadable"
-"""Texts of records, and lines of the file, that could not be read at a start."""
+"""Unreadable records and damaged lines."""
 LARGEST_BYTES: Final = 1 << 30
-"""A file larger than this is not read; a node has thousands of pods, not millions."""
+"""Not read if larger; a node has thousands of pods, not millions."""
 
 _PAST_BYTES: Final = 8 << 20
-"""So much of the past is kept at least before the file begins anew."""
+"""Minimum of outdated content before a rewrite."""
 _CHECKSUM: Final = b',"crc32":"%08x"}'
 
 
 class _Line(msgspec.Struct, kw_only=True):
-    """A line without its checksum."""
-
     set: dict[str, msgspec.Raw]
     gone: list[str]
 
 
 class RecordTexts(Value):
-    """The texts of records by uid, and by number the lines that are not as they were written."""
+    """Records by uid, and damaged lines by number."""
 
     by_uid: Mapping[str, bytes]
     damaged: Mapping[int, bytes]
 
 
 class RecordFile:
-    """The file in a folder; ``past_bytes`` is how much of it may be of the past."""
+    """``past_bytes`` is the minimum of outdated content before a rewrite."""
 
     def __init__(self, folder: Path, past_bytes: int = _PAST_BYTES) -> None:
         self.path: Final = folder / FILE_NAME
@@ -62,7 +56,7 @@ class RecordFile:
         self._kept: dict[str, bytes] = {}
         self._kept_bytes = 0
         self._size_bytes = -1
-        """Of the file; negative if it is not known to say what is kept."""
+        """Of the file; negative if its content may differ from memory."""
 
     def whole(
         self,
@@ -70,10 +64,9 @@ class RecordFile:
         gone: Collection[str],
         outdated: Collection[str] = (),
     ) -> bytes | None:
-        """The whole new content, if the file is to be replaced; None if a line will do.
+        """The new content, if the file must be rewritten and a line does not suffice.
 
-        ``changed`` are texts of records by uid, each in one line; ``outdated`` are those of them
-        of which the former text has to leave the disk.
+        ``changed`` are one-line records by uid; old texts of ``outdated`` ones must leave the disk.
         """
         leaves = bool(outdated) or any(uid in self._kept for uid in gone)
         if (
@@ -87,17 +80,19 @@ class RecordFile:
 
     @contextmanager
     def appended(self, changed: Mapping[str, bytes], gone: Collection[str]) -> Iterator[int]:
-        """A line at the end of the file, and the descriptor of it; it is not yet on the disk.
+        """Append a line; yield the descriptor for the caller's fsync. Raises ``OSError``.
 
-        Raises ``OSError``, as may what is done inside; then the line is removed again.
+        On an error in the block the line is removed again.
         """
         text = line(changed, gone)
+        # Unknown until the end: a failure in between leads to a rewrite.
         before, self._size_bytes = self._size_bytes, -1
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
             self._append(descriptor, text, before)
             yield descriptor
         except BaseException:
+            # The line may be on disk without the caller's fsync; a later read must not find it.
             with suppress(OSError):
                 os.ftruncate(descriptor, before)
             raise
@@ -109,7 +104,7 @@ class RecordFile:
         try:
             _write_whole(descriptor, text)
         except OSError:
-            # A disk that is full need not take the whole file once more.
+            # A full disk accepts a truncation, but perhaps not a whole new file.
             os.ftruncate(descriptor, before)
             self._size_bytes = before
             raise
@@ -117,7 +112,7 @@ class RecordFile:
     def keep(
         self, changed: Mapping[str, bytes], gone: Collection[str], whole: bytes | None = None
     ) -> None:
-        """What was asked for is on the disk; ``whole`` if the file was replaced by that."""
+        """Record that the commit is on disk; ``whole`` if the file was rewritten."""
         for uid in gone:
             self._kept_bytes -= len(self._kept.pop(uid, b""))
         for uid, text in changed.items():
@@ -127,7 +122,7 @@ class RecordFile:
             self._size_bytes = len(whole)
 
     def _is_current(self) -> bool:
-        """Whether the file is unchanged; a user may have restored a copy, or removed it."""
+        """Whether the file is unchanged; a user may have restored or removed it."""
         if self._size_bytes < 0:
             return False
         try:
@@ -137,11 +132,7 @@ class RecordFile:
 
 
 def read(folder: Path) -> RecordTexts:
-    """What the file in a folder says; nothing if there is no file.
-
-    Raises:
-        BadInput: the file cannot be read.
-    """
+    """Read the records, if there is a file. Raises ``BadInput``."""
     path = folder / FILE_NAME
     damaged: dict[int, bytes] = {}
     if not path.exists():
@@ -151,6 +142,7 @@ def read(folder: Path) -> RecordTexts:
     for number, text in enumerate(lines, 1):
         said = _checked(text)
         if said is None:
+            # The last line may be truncated by a crash; its commit was never answered.
             if number < len(lines):
                 damaged[number] = text
             continue
@@ -161,11 +153,7 @@ def read(folder: Path) -> RecordTexts:
 
 
 def quarantine(folder: Path, texts: Iterable[bytes]) -> None:
-    """Add these texts to the file of what cannot be read, a line each, unless they are there.
-
-    Raises:
-        BadInput: the file cannot be read or written.
-    """
+    """Append new texts to the quarantine file. Raises ``BadInput``."""
     path = folder / QUARANTINE
     before = yaml_source.read_bytes(path, LARGEST_BYTES) if path.exists() else b""
     known = before.splitlines()
@@ -175,19 +163,20 @@ def quarantine(folder: Path, texts: Iterable[bytes]) -> None:
 
 
 def line(changed: Mapping[str, bytes], gone: Collection[str]) -> bytes:
-    """The line of a commit."""
+    """Encode a commit."""
     raw = {uid: msgspec.Raw(each) for uid, each in changed.items()}
     body = msgspec.json.encode(_Line(set=raw, gone=sorted(gone)))[:-1]
     return body + _CHECKSUM % zlib.crc32(body) + b"\n"
 
 
 def _write_whole(descriptor: int, text: bytes) -> None:
+    # A short write without an error means a full disk.
     if os.write(descriptor, text) != len(text):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _checked(text: bytes) -> _Line | None:
-    """The content of a line, or None if the line is damaged."""
+    """Decode a line, unless it is damaged."""
     end = len(text) - len(_CHECKSUM % 0)
     body, checksum = text[: max(end, 0)], text[max(end, 0) :]
     if checksum != _CHECKSUM % zlib.crc32(body):

@@ -1,14 +1,10 @@
-"""The start: from what is on the disk and at the runtime to a state that is true.
+"""Builds the state at the start of an agent from disk and runtime.
 
-In this order: the state files are restored as the kubelet restores them; what became of every
-program is taken over from the runtime; every pod that is not finished asks for admission again,
-which changes nothing for one whose allocations are in the state; what is held for no pod is
-released; what runs for no pod is ended. Nothing that is healthy is restarted.
-
-A machine that changed while no agent ran (a reboot, a balloon, a CPU that went offline) does not
-keep an agent in native mode down: the files are rebased, and a pod that runs and is refused now
-goes on running with what the state still holds for it, marked as unpromised until a later start
-admits it.
+In this order: restore state files as the kubelet does; take over programs; admit unfinished pods
+again (no change for pods in the state); release allocations without a pod; end programs without a
+pod. No healthy program is restarted. In native mode a changed machine (reboot, balloon, offline
+CPU) does not prevent a start: files are rebased, and running pods that are refused continue,
+marked.
 """
 
 from __future__ import annotations
@@ -54,18 +50,17 @@ from numalet.wording import kubelet_start
 
 
 class OnInvalidState(Enum):
-    """How a start treats state files that it cannot restore."""
+    """What to do with state files that cannot be restored."""
 
     STOP = "stop"
     REBASE = "rebase"
-    """Keep what still fits, as ``numalet state rebase`` does; nothing of a file that is damaged."""
+    """Keep what fits, as ``numalet state rebase``; drop damaged files."""
     BY_MODE = "by-mode"
-    """As the rule ``state_follows_the_machine`` says: rebase if it is the machine that changed and
-    no file is damaged, else stop."""
+    """By the rule ``state_follows_the_machine``: rebase if only the machine changed, else stop."""
 
 
 class Premises(Value, kw_only=True):
-    """What the agent makes the node from."""
+    """Inputs of a node."""
 
     config: KubeletConfig
     machine: MachineInfo
@@ -78,9 +73,9 @@ class Premises(Value, kw_only=True):
 
 
 class Recovered(Value):
-    """The state to begin with, what is to be done at once, and what was decided anew.
+    """The initial state, first tasks and new decisions.
 
-    ``findings`` say what was lost or corrected; ``events`` are not in the journal yet.
+    ``findings`` are losses and corrections; ``events`` are not in the journal yet.
     """
 
     state: NodeState
@@ -91,15 +86,15 @@ class Recovered(Value):
 
 
 def in_order(stored: StoredState, uids: Iterable[str]) -> StoredState:
-    """The same with these pods first, in this order: so they ask again."""
+    """Move these pods to the front, so that they are admitted first."""
     first = {uid: stored.records[uid] for uid in uids if uid in stored.records}
     return replace(stored, records={**first, **stored.records})
 
 
 class RestoredNode(Value):
-    """A node on its state files, and how they were made to fit.
+    """A node on its state files.
 
-    ``drift`` is what they no longer agreed with; ``lost`` are records that could not be kept.
+    ``drift`` are differences from the machine, ``lost`` records that could not be kept.
     """
 
     node: Node
@@ -108,23 +103,22 @@ class RestoredNode(Value):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What an administrator should know of it."""
+        """For the administrator."""
         return (*self.drift, *map(_record_lost, self.lost))
 
 
 def start_node(
     premises: Premises, files: StateFiles, running: Iterable[ContainerKey] = ()
 ) -> RestoredNode:
-    """The node on these files, rebased if they do not fit and that is permitted.
+    """Start a node on these files; rebase them if permitted.
 
-    Raises:
-        BadInput: the node does not start; the kubelet's complaint, what became different, and
-            the fix.
+    Raises ``BadInput`` with the kubelet's message, the differences and the fix.
     """
     running = tuple(running)
     started = _start(premises, files, running)
     if isinstance(started, Node):
         return RestoredNode(started)
+    # Rebasing cannot repair a wrong configuration.
     if not restart_check.is_about_files(started):
         raise BadInput(
             [AgentStartRefused(text=kubelet_start.text(started), stage=started.stage.value)]
@@ -191,10 +185,9 @@ def recover(
     stopwatch: Stopwatch,
     first_version: int = 1,
 ) -> Recovered:
-    """The state after a start, under ``first_version`` or a later resource version.
+    """Recover with resource versions from ``first_version`` on.
 
-    Raises:
-        BadInput: there can be none; see ``start_node``.
+    Raises ``BadInput``; see ``start_node``.
     """
     running = [each.key for each in observed if each.exit is None]
     started = start_node(premises, stored.state_files, running)
@@ -214,21 +207,24 @@ def recover(
     state = transitions.with_observed(state, observed, now)
     for _ in stored.unreadable:
         state = state.counted(RECORDS_LOST, (("file", record_file.FILE_NAME),))
+    # Before the pods are admitted again, so that losses precede decisions in the events.
     state = unpromised.with_lost(state, started.lost, now)
     state, asked = _readmitted(state, premises, started.lost, now, stopwatch)
+    # The crash may have come between recording a start and calling the runtime.
     tasks: list[Task] = [
         StartContainer(ContainerKey(uid, name), run.attempt)
         for uid, record in state.records.items()
         for name, run in record.run.containers.items()
         if run.phase is ContainerPhase.STARTING
     ]
+    # Programs without a record: their pod was removed, or its record is in quarantine.
     tasks += [ForgetPod(uid) for uid in pods_at_runtime if uid not in state.records]
     fresh = tuple(each for each in state.events if each.resource_version > version)
     return Recovered(state, tuple(tasks), asked, started.findings, fresh)
 
 
 def _waiting(node: Node, records: Mapping[str, PodRecord]) -> Node:
-    """The node before its sources are ready: what its pods hold is not stale yet."""
+    """A node before its sources are ready, so that allocations of its pods are not stale yet."""
     unheard = node.awaiting_sources()
     if not node.rules.behaviour.release_at_once:
         return unheard
@@ -239,7 +235,7 @@ def _waiting(node: Node, records: Mapping[str, PodRecord]) -> Node:
 def _readmitted(
     state: NodeState, premises: Premises, lost: Sequence[Lost], now: datetime, stopwatch: Stopwatch
 ) -> tuple[NodeState, tuple[TracedDecision, ...]]:
-    """Every pod that may run asks again, the oldest first."""
+    """Admit every unfinished pod again, oldest first."""
     traces: list[TracedDecision] = []
     expected = {each.key for each in lost}
     for uid, record in state.records.items():
@@ -268,13 +264,13 @@ def _readmitted(
 
 
 def _released(state: NodeState, uid: str) -> NodeState:
-    """Release a pod; the kubelet does at the next admission once all its sources are ready."""
+    """Release at once in native mode; the kubelet does it at the next admission."""
     at_once = state.node.rules.behaviour.release_at_once
     return state.at(state.node.remove(uid)) if at_once else state
 
 
 def _refuse_lost_holds(premises: Premises, record: PodRecord, moved: Sequence[str]) -> None:
-    """Refuse to start if running containers lost their allocations; a crash does not do that."""
+    """Refuse to start if running containers lost allocations, which a crash cannot cause."""
     if not moved or premises.on_invalid_state is OnInvalidState.REBASE:
         return
     where = Location(premises.root)
@@ -288,9 +284,9 @@ def _refuse_lost_holds(premises: Premises, record: PodRecord, moved: Sequence[st
 
 
 def _asks_again(record: PodRecord, now: datetime) -> bool:
-    """Whether a pod is admitted anew after a start.
+    """Whether a pod is admitted again after a start.
 
-    One that was rejected stays so, but for a static pod, which the kubelet reads anew.
+    A rejected pod stays rejected, except a static pod, whose file the kubelet reads again.
     """
     run = record.run
     if run.verdict is not None and not run.verdict.admitted:

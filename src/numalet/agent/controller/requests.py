@@ -1,7 +1,7 @@
-"""The messages in a controller's inbox: requests that wait for an answer, and facts.
+"""Messages of the controller: requests that wait for an answer, and facts.
 
-A request that can not be written to the disk is refused, and nothing has happened. A fact has
-happened whether it can be written or not, so the controller holds on to it until it can.
+A request that cannot be written is refused and has no effect. A fact has happened anyway, so the
+controller keeps it until it is written.
 """
 
 from __future__ import annotations
@@ -26,14 +26,12 @@ Answer: TypeAlias = "asyncio.Future[PodRecord | RequestRefused]"
 
 
 class Create(Value, eq=False):
-    """Run this pod."""
-
     workload: Workload
     answer: Answer
 
 
 class Delete(Value, kw_only=True, eq=False):
-    """Delete this pod; ``grace_seconds`` None is the pod's own grace period."""
+    """Without ``grace_seconds``, the pod's own period applies."""
 
     namespace: str
     name: str
@@ -43,7 +41,7 @@ class Delete(Value, kw_only=True, eq=False):
 
 
 class Revise(Value, kw_only=True, eq=False):
-    """Replace ``before`` by ``after``; ``version`` None is any version."""
+    """Replace ``before`` by ``after``; without ``version``, any version matches."""
 
     before: Workload
     after: Workload
@@ -52,7 +50,7 @@ class Revise(Value, kw_only=True, eq=False):
 
 
 class Began(Value):
-    """The runtime started an attempt, or could not."""
+    """The runtime started an attempt or failed to."""
 
     key: ContainerKey
     attempt: int
@@ -60,30 +58,29 @@ class Began(Value):
 
 
 class Delayed(Value):
-    """The host lacked something for a start, which is tried again."""
+    """The host was short of something; the start is retried."""
 
     key: ContainerKey
     why: NotStarted
 
 
 class StartWithdrawn(Value):
-    """An attempt that was recorded was not asked for: its pod is over."""
+    """A recorded attempt was not started, because its pod is ending."""
 
     key: ContainerKey
 
 
 class Forgotten(Value):
-    """The runtime has nothing of this pod any more."""
+    """The runtime has nothing left of this pod."""
 
     pod_uid: str
 
 
 class FolderRead(Value):
-    """What the manifest folder holds, and what is wrong in it by path.
+    """The manifest folder's content, and broken files by path.
 
-    ``unreadable`` are the paths whose pods are not known now: they are left as they are. The
-    path of the folder stands for all that may be in it.
-    ``remarks``, by uid, are what the author of a file should know though its pod is accepted.
+    ``unreadable`` are paths whose pods stay unchanged; the folder's path covers everything in it.
+    ``remarks`` by uid are for authors of accepted files.
     """
 
     workloads: tuple[Workload, ...]
@@ -93,16 +90,16 @@ class FolderRead(Value):
 
 
 class FolderPod(Value):
-    """A pod of the manifest folder whose decision needs a plugin."""
+    """A pod of the folder that needs a plugin."""
 
     workload: Workload
 
 
 class ResyncResult(Value):
-    """The result of a resync: audits of running containers, settings that were corrected.
+    """Audits of running containers, and corrected settings.
 
-    ``corrected`` are names of settings by container; the key of a cgroup above has no container.
-    ``not_held`` is what the kernel does not hold a cgroup to and was not known before.
+    ``corrected`` are names of settings; a key without a container is a cgroup above. ``not_held``
+    are new refusals by the kernel.
     """
 
     audits: Mapping[ContainerKey, Audit]
@@ -111,36 +108,31 @@ class ResyncResult(Value):
 
 
 class KubeletSeen(Value):
-    """An observation of the kubelet that owns this node; ``node`` is None if unknown."""
+    """An observation of the kubelet; ``node`` is unset if unknown."""
 
     node: Node | None
     observation: KubeletObservation
 
     @property
     def audits(self) -> Mapping[ContainerKey, Audit]:
-        """Of the kubelet's containers."""
         return self.observation.audits
 
 
 class SourcesReady(Value):
-    """Every source of pods has been read since the start."""
+    """All sources of pods have been read."""
 
 
 class PluginReported(Value):
-    """A device plugin says which devices it has."""
-
     resource: str
     devices: tuple[Device, ...]
 
 
 class PluginStopped(Value):
-    """A device plugin went."""
-
     resource: str
 
 
 class PluginExpired(Value):
-    """A device plugin went, and did not come back in time."""
+    """The grace period of a stopped plugin ended."""
 
     resource: str
 
@@ -165,12 +157,10 @@ Message: TypeAlias = Request | Fact
 
 
 LARGE: Final = 50
-"""So many containers make a pod one that is not decided on in the event loop: each takes up to a
-millisecond."""
+"""More containers are decided in a thread: each takes up to a millisecond."""
 
 
 def is_large(message: Message) -> bool:
-    """Whether the decision takes long enough to delay others."""
     match message:
         case Create(workload):
             return len(workload.containers) > LARGE
@@ -181,7 +171,7 @@ def is_large(message: Message) -> bool:
 
 
 def may_ask_a_plugin(message: Message) -> bool:
-    """Whether the decision may wait for a plugin, which only pods with devices do."""
+    """Whether the decision may call a plugin."""
     match message:
         case Create(workload) | FolderPod(workload):
             return bool(resources_of(workload))
@@ -192,6 +182,6 @@ def may_ask_a_plugin(message: Message) -> bool:
 
 
 def resources_of(workload: Workload) -> frozenset[str]:
-    """The resources of device plugins that a pod asks for."""
+    """Device plugin resources that a pod requests."""
     containers = workload.pod.containers()
     return frozenset(name for each in containers for name in each.limits if "/" in name)

@@ -1,4 +1,4 @@
-"""The claim on the machine: only the processes of one root folder pin at a time."""
+"""The claim on the machine: only processes of one root folder pin at a time."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _PAUSE_SECONDS: Final = 0.25
 
 @contextmanager
 def claimed(root: Path, last: float = 0.0) -> Iterator[tuple[Finding, ...]]:
-    """Announce this root folder until the end of the block; findings if others are in use.
+    """Announce this root folder during the block; yield findings if others are in use.
 
-    Others are waited for until the monotonic clock says ``last``. Raises ``BadInput``.
+    Waits for others until ``last`` of the monotonic clock. Raises ``BadInput``.
     """
     with ExitStack() as stack:
         claim = _claim(root)
@@ -45,13 +45,10 @@ def claimed(root: Path, last: float = 0.0) -> Iterator[tuple[Finding, ...]]:
 
 @contextmanager
 def claimed_by_agent(root: Path) -> Iterator[tuple[Finding, ...]]:
-    """The same for an agent; the block is given what is remarkable.
+    """Announce an agent's root folder; yield warnings. Raises ``BadInput``.
 
-    An agent of root's does not let other users keep it from the machine: what they run ends some
-    day, and nothing new of theirs begins beside it.
-
-    Raises:
-        BadInput: a root folder of equal standing is in use.
+    Root's agent is not blocked by other users, who could otherwise lock it out: their commands end
+    sometime, and no new ones start.
     """
     with announcements.turn():
         others = announcements.others(root)
@@ -64,6 +61,7 @@ def claimed_by_agent(root: Path) -> Iterator[tuple[Finding, ...]]:
 
 
 def _claim(root: Path) -> socket.socket | tuple[Announced, ...]:
+    # List and announce under one mutex, or two processes could both find no other.
     with announcements.turn():
         return announcements.others(root) or _announce(root)
 

@@ -1,8 +1,7 @@
-"""Whether a folder may be a root folder: empty, or with nothing in it but what agents leave there.
+"""Checks that a folder may be a root folder: empty, or with an agent's files only.
 
-An agent closes its root folder to others and removes what it knows nothing of below ``runs``; in a
-folder that was named by mistake, be it ``/etc`` or one with a user's experiments, that would be
-a disaster. The lock is the mark of one that has been a root folder.
+An agent closes its folder to others and removes unknown files below ``runs``; in ``/etc`` that
+would be a disaster. The lock file marks a former root folder.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _KNOWN: Final = frozenset(
         KUBECONFIG,
         SOCKET_NAME,
         history.FILE_NAME,
-        # Folders that an administrator may have made before the first start.
+        # An administrator may create these before the first start.
         "manifests",
         "lost+found",
     }
@@ -45,7 +44,7 @@ _NAMED: Final = 3
 
 
 def check(root: Path) -> None:
-    """Raise ``BadInput`` if there is something in this folder that is not an agent's."""
+    """Raise ``BadInput`` if the folder contains foreign files."""
     try:
         if any((root / name).exists() for name in (LOCK, _OLDER_LOCK)):
             return
@@ -59,12 +58,9 @@ def check(root: Path) -> None:
 
 
 def claim(root: Path, folders: Iterable[str] = ()) -> None:
-    """Make a root folder and ``folders`` in it, which no other user can write or has written in.
+    """Make the root folder and ``folders``, private to this user. Raises ``OSError``.
 
-    Raises:
-        BadInput: it is another user's, others can write in it or above it, or files of others
-            are in it.
-        OSError: it can not be made.
+    Raises ``BadInput`` if another user owns it, can write in it or above, or has files in it.
     """
     check(root)
     for each in (root, *(root / name for name in folders)):
@@ -72,6 +68,7 @@ def claim(root: Path, folders: Iterable[str] = ()) -> None:
         if finding is not None:
             raise BadInput([finding])
         each.mkdir(mode=MODE, parents=True, exist_ok=True)
+        # Check after mkdir: files of others may be older than the present mode.
         others = trust.of_others(each)
         if others:
             raise BadInput(

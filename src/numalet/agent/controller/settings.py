@@ -1,8 +1,7 @@
-"""An agent's settings: what the administrator gave, and what follows from it.
+"""An agent's settings from its options.
 
-Without a configuration file the agent has one of its own, fitted to the machine: all managers
-static, a part of the machine kept back for the system and split over the NUMA nodes so that the
-Memory Manager starts. It is what ``numalet reserve`` would work out.
+Without a configuration file, they fit the machine: static policies, and a reservation split over
+NUMA nodes as by ``numalet reserve``.
 """
 
 from __future__ import annotations
@@ -48,15 +47,11 @@ _MI: Final = 1 << 20
 
 
 class RuntimeKind(Enum):
-    """Which runtime starts the containers."""
-
     PROCESS = "process"
     FAKE = "fake"
 
 
 class OwnerChoice(Enum):
-    """Whether to enforce next to other owners of CPUs and memory."""
-
     AUTO = "auto"
     """Observe if there are others."""
     ENFORCE = "enforce"
@@ -64,8 +59,6 @@ class OwnerChoice(Enum):
 
 
 class AgentOptions(Value, kw_only=True):
-    """As it was given on the command line."""
-
     root: Path = SYSTEM_ROOT
     config_file: Path | None = None
     manifests: Path | None = None
@@ -89,9 +82,9 @@ class AgentOptions(Value, kw_only=True):
 
 
 class KubeletChoice(Value, kw_only=True):
-    """Which kubelet was chosen: its release if that was named, its version if that was given.
+    """The named release and version of the kubelet.
 
-    ``refusal`` is why an agent that decides itself can not follow that version.
+    ``refusal``: why an enforcing agent cannot follow that version.
     """
 
     release: Release | None = None
@@ -100,7 +93,7 @@ class KubeletChoice(Value, kw_only=True):
 
 
 class AgentSettings(Value, kw_only=True):
-    """The settings of an agent; ``notes`` are for the administrator."""
+    """``notes`` are for the administrator."""
 
     premises: Premises
     root: Path
@@ -122,7 +115,7 @@ class AgentSettings(Value, kw_only=True):
 
 
 def resolve(options: AgentOptions) -> AgentSettings:
-    """The settings. Raises ``BadInput`` with everything that is wrong."""
+    """Raises ``BadInput`` with all problems."""
     options = _from_here(options)
     findings = Findings()
     machine = findings.collect(options.machine.open)
@@ -138,7 +131,7 @@ def resolve(options: AgentOptions) -> AgentSettings:
     chosen = _kubelet(loaded, version)
     behaviour = loaded.behaviour
     if not options.exact and not loaded.has_own_settings:
-        # No mode was named, and an agent of ours need not have the kubelet's accidents.
+        # No mode was named, and an agent need not reproduce the kubelet's bugs.
         behaviour = replace(loaded.numalet, mode=Mode.NATIVE).behaviour
     followed = versions.followed(chosen.release, chosen.version)
     behaviour = replace(behaviour, release=followed.release)
@@ -173,7 +166,7 @@ def resolve(options: AgentOptions) -> AgentSettings:
 
 
 def _kubelet(loaded: LoadedConfig, kubelets_given: Sequence[KubeletAtHand]) -> KubeletChoice:
-    """The named release, and the version given with it."""
+    """The named release and its version."""
     named = loaded.numalet.release
     findings = Findings()
     kubelet_version.choose(named, kubelet_version.RELEASE_FLAG, kubelets_given, findings)
@@ -183,7 +176,7 @@ def _kubelet(loaded: LoadedConfig, kubelets_given: Sequence[KubeletAtHand]) -> K
 
 
 def _from_here(options: AgentOptions) -> AgentOptions:
-    """The same with whole paths: they are kept, shown to clients and made into uids of pods."""
+    """Make paths absolute: they are stored, shown, and part of pod uids."""
     config, manifests = options.config_file, options.manifests
     return replace(
         options,
@@ -195,7 +188,7 @@ def _from_here(options: AgentOptions) -> AgentOptions:
 
 
 def _of_folders(options: AgentOptions) -> tuple[Finding, ...]:
-    """Notes about the named folders. Raises ``BadInput``."""
+    """Notes about the folders. Raises ``BadInput``."""
     runs_here = options.runtime is RuntimeKind.PROCESS
     others = other_roots.remarks(options.root) if runs_here else ()
     folder = options.manifests
@@ -206,7 +199,7 @@ def _of_folders(options: AgentOptions) -> tuple[Finding, ...]:
         raise BadInput([finding])
     if folder.exists():
         return others
-    # It may still come, but its name may also be misspelt.
+    # It may be created later, or its name may be misspelt.
     where = Location(str(folder))
     return (*others, AgentManifestsMissing(where=where))
 
@@ -218,7 +211,7 @@ def _kube_api(options: AgentOptions) -> KubeApi | None:
 def _asking(
     options: AgentOptions, config: KubeletConfig, behaviour: Behaviour
 ) -> PodResourcesSettings:
-    """Whether monitors may ask for one pod: always natively, else as the kubelet's gate says."""
+    """Whether ``Get`` is available: always in native mode, else by the feature gate."""
     rules = feature_gates.rules_of(behaviour.release, config.feature_gates)
     return PodResourcesSettings(
         get_is_enabled=rules.pod_resources_answer_get or behaviour.release_at_once,
@@ -227,10 +220,9 @@ def _asking(
 
 
 def _identity(options: AgentOptions, machine: MachineInfo) -> NodeIdentity:
-    """The node's name and labels."""
     name = _node_name(options)
     labels = node_object.labels(name, machine.os, hosts.architecture())
-    # Its programs are in the groups that their user has.
+    # Programs have the groups of their user.
     return NodeIdentity(name=name, labels=labels, has_all_labels=True, has_strict_groups=False)
 
 
@@ -239,7 +231,7 @@ def _node_name(options: AgentOptions) -> str:
 
 
 def _refuse_described(options: AgentOptions, machine: LoadedMachine) -> None:
-    """A described machine is not the one on which real programs would be pinned."""
+    """Programs cannot be pinned on a machine that is only described."""
     if options.machine.text is not None and options.runtime is RuntimeKind.PROCESS:
         raise BadInput(
             [
@@ -253,10 +245,9 @@ def _refuse_described(options: AgentOptions, machine: LoadedMachine) -> None:
 
 
 def observing(settings: AgentSettings, proc: Path = kubelets.PROC) -> AgentSettings:
-    """The same for an agent that only observes.
+    """Settings of an observing agent: exact rules, and the kubelet's node name.
 
-    It has the rules of a kubelet; and the configuration of the kubelet beside it, if that is
-    known and no other one was named. Its node is called as that kubelet calls it.
+    The kubelet's configuration applies, if known and no other one was named.
     """
     rules = replace(EXACT, release=settings.premises.behaviour.release)
     premises = replace(settings.premises, behaviour=rules, on_invalid_state=OnInvalidState.STOP)
@@ -276,11 +267,7 @@ def observing(settings: AgentSettings, proc: Path = kubelets.PROC) -> AgentSetti
 
 
 def enforcing(settings: AgentSettings) -> AgentSettings:
-    """The same for an agent that decides itself.
-
-    Raises:
-        BadInput: the kubelet that it is to decide as is of a release that is not known.
-    """
+    """Settings of an enforcing agent. Raises ``BadInput`` for an unknown kubelet release."""
     if settings.kubelet.refusal is not None:
         raise BadInput([settings.kubelet.refusal])
     return settings
@@ -289,7 +276,6 @@ def enforcing(settings: AgentSettings) -> AgentSettings:
 def configuration_reader(
     settings: AgentSettings, proc: Path = kubelets.PROC
 ) -> ConfigurationReader:
-    """What reads the configuration of the kubelet beside which an agent observes."""
     named = "" if settings.config_file is None else str(settings.config_file)
     chosen = settings.kubelet
     return ConfigurationReader(
@@ -303,8 +289,9 @@ def configuration_reader(
 
 
 def fitted(machine: MachineInfo) -> KubeletConfig:
-    """The embedded configuration on this machine. Raises ``BadInput`` if it is too small."""
+    """The default configuration for a machine. Raises ``BadInput`` if it is too small."""
     memory = machine.memory_capacity_bytes
+    # 5 % of memory, between 256 MiB and 2 GiB.
     kept_back = max(256 * _MI, min(2 * _GI, memory // 20 // _MI * _MI))
     config = KubeletConfig(
         cpu_manager_policy="static",

@@ -1,9 +1,8 @@
-"""The node state that commands without an agent share: state files, and who holds what.
+"""The node state that commands share without an agent.
 
-A command has it only while it reads or changes it: then it holds the lock of the root folder
-beside other commands, which an agent holds alone as long as it lives, and the lock of this state
-alone. What a command holds of the node outlives that: it is the command's as long as the lock of
-its own file is held (``holders``), until the command releases it or an agent takes it over.
+A command reads or changes it under two locks: a shared one on the root folder, which an agent holds
+exclusively, and an exclusive one on this state. A run keeps its allocation while its own lock file
+is held (``holders``), until it releases it or an agent adopts it.
 """
 
 from __future__ import annotations
@@ -34,16 +33,13 @@ FOLDER: Final = "run"
 HOLDERS: Final = "runs.json"
 
 _CAME_LATER: Final = ("unpromised", "causes", "manifest", "process_mark")
-"""Fields of a holder that the release before does not write."""
+"""Fields that the previous release does not write."""
 _PIDS: Final = 1 << 31
 _HOLDERS: Final = msgspec.json.Decoder(tuple[RunHolder, ...])
 
 
 class Content(Value):
-    """What is in the shared state: state files by name, and the holders in order of admission.
-
-    ``live`` are those whose runs are there, ``dead`` what others left.
-    """
+    """State files by name, and holders in order of admission; ``dead`` runs left theirs behind."""
 
     files: StateFiles
     live: tuple[RunHolder, ...] = ()
@@ -51,24 +47,19 @@ class Content(Value):
 
 
 class AgentHolds(Exception):  # noqa: N818 - it is an answer
-    """An agent holds the root folder, and decides."""
+    """An agent holds the root folder and decides."""
 
 
 class SharedState:
-    """The shared state below a root folder; read and written inside ``held`` or ``content``."""
+    """Read and write only inside ``held`` or ``content``."""
 
     def __init__(self, root: Path) -> None:
         self.folder = root / FOLDER
-        """Holds the state files, the list of runs, and the lock under which both change."""
         self.holders = Holders(self.folder)
         self._root = root
-        """Holds the lock that commands share and an agent has alone."""
 
     def prepare(self) -> bool:
-        """Make the folders where they are missing; False if an agent holds the root folder.
-
-        Raises ``BadInput``.
-        """
+        """Make missing folders; False if an agent holds the root folder. Raises ``BadInput``."""
         try:
             _refuse_others(self._root)
             root_folder.claim(self._root, [FOLDER])
@@ -91,7 +82,10 @@ class SharedState:
 
     @contextmanager
     def content(self) -> Iterator[Content]:
-        """The content under the lock of this state, for who has the other. Raises ``BadInput``."""
+        """The content under this state's lock; the caller has the root lock.
+
+        Raises ``BadInput``.
+        """
         with ExitStack() as stack:
             try:
                 stack.enter_context(lock_file.held(self.folder / LOCK))
@@ -99,12 +93,13 @@ class SharedState:
                 raise BadInput(
                     [AgentRootUnusable(path=str(self.folder), error=os_problem.text(error))]
                 ) from None
+            # A killed command may have left temporary files.
             atomic.sweep(self.folder, (*state_directory.FILE_NAMES, HOLDERS))
             yield self._read()
 
     @contextmanager
     def _beside_commands(self) -> Iterator[None]:
-        """Hold the root folder as commands do. Raises ``AgentHolds`` and ``OSError``."""
+        """Share the root folder's lock. Raises ``AgentHolds`` and ``OSError``."""
         descriptor = lock_file.opened(self._root / LOCK)
         try:
             try:
@@ -116,13 +111,11 @@ class SharedState:
             os.close(descriptor)
 
     def write(self, files: StateFiles, holders: tuple[RunHolder, ...]) -> None:
-        """Put new content in place, all or none. Only under the exclusive lock.
-
-        Raises ``BadInput``.
-        """
+        """Replace the content, all or nothing. Only inside the locks. Raises ``BadInput``."""
         texts = {self.folder / name: text for name, text in files.items()}
         texts[self.folder / HOLDERS] = json.dumps(list(map(_as_plain, holders)))
         atomic.write_texts(texts)
+        # After the write: a lock file must exist for every run in the list.
         self.holders.sweep(each.uid for each in holders)
 
     def _read(self) -> Content:
@@ -145,7 +138,7 @@ class SharedState:
 
 
 def _as_plain(holder: RunHolder) -> dict[str, Any]:
-    """Without fields that came later and are empty: runs of the release before may read this."""
+    """Omit empty new fields, so that runs of the previous release can read the file."""
     plain = asdict(holder)
     return {k: v for k, v in plain.items() if v or k not in _CAME_LATER}
 
@@ -153,8 +146,8 @@ def _as_plain(holder: RunHolder) -> dict[str, Any]:
 def _check(holders: Iterable[RunHolder]) -> None:
     """Raise ``ValueError`` for a holder that no run has written.
 
-    Its path, process and uid decide what is killed and removed, so they may name nothing else: a
-    cgroup below ours, one process, a file of its own.
+    Its path, pid and uid select what to kill and remove, so a forged one must not reach a cgroup
+    elsewhere, a process group or another file.
     """
     for each in holders:
         parts = each.path.split("/") if each.path else []
@@ -165,7 +158,7 @@ def _check(holders: Iterable[RunHolder]) -> None:
 
 
 def _refuse_others(root: Path) -> None:
-    """Raise ``BadInput`` if the folder belongs to another user."""
+    """Raise ``BadInput`` if another user owns the folder."""
     with suppress(FileNotFoundError):
         owner = root.stat().st_uid
         if os.geteuid() not in (0, owner):
@@ -183,7 +176,7 @@ def not_allowed(root: Path) -> Finding:
 
 
 def _unusable(root: Path, error: OSError) -> Finding:
-    """Why this folder can not be used: it is another user's, or what the kernel said."""
+    """The finding for an unusable folder."""
     where = Location(str(root))
     if isinstance(error, PermissionError):
         with suppress(OSError):

@@ -1,8 +1,7 @@
-"""When the agent can open no more files, it takes no new connections for a moment: that is shown.
+"""Reports that the agent has no free descriptors and accepts no connections.
 
-The event loop of asyncio then leaves a listening socket alone for a second, tries again, and
-notifies only its exception handler. Here it becomes a line of the log, a counter and a note of the
-node.
+asyncio then pauses the listening socket for a second, and only calls the loop's exception handler.
+This one writes a log line, a counter and a note of the node.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from numalet.shared.findings.agent import AgentConnectionsRefused
 
 NOTE: Final = "agent/connections-refused"
 NOTED_SECONDS: Final = 60.0
-"""So long the note stays, and so often a line is written, while it goes on."""
+"""How long the note stays, and the minimum interval of log lines."""
 _PAUSE_SECONDS: Final = 0.9
-"""A little less than the pause of asyncio, which reports one pause many times."""
+"""Slightly less than asyncio's pause, which it reports several times."""
 
 
 class Shortage(Mutable):
-    """The exception handler of an event loop; ``report`` gets text for the log."""
+    """A loop's exception handler; ``report`` logs a finding."""
 
     report: Callable[[Finding], None] = field(default=lambda finding: None)
     others: Callable[[asyncio.AbstractEventLoop, dict[str, Any]], None] = field(
@@ -40,7 +39,7 @@ class Shortage(Mutable):
     _reported: float | None = None
 
     def handle(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Handle an error that no task of the loop can receive."""
+        """Count a shortage; pass other errors on."""
         error = context.get("exception")
         if (
             not isinstance(error, OSError)
@@ -60,10 +59,10 @@ class Shortage(Mutable):
             self.report(AgentConnectionsRefused(error=os_problem.text(error), limit=most))
 
     def notes(self) -> tuple[str, ...]:
-        """The codes of current and recent shortages."""
+        """Codes of current and recent shortages."""
         is_recent = self._last is not None and self._now() - self._last < NOTED_SECONDS
         return (NOTE,) if is_recent else ()
 
     def counted(self) -> Counts:
-        """How often no connection was accepted for a second."""
+        """Number of pauses."""
         return self.counts

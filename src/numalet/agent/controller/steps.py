@@ -1,7 +1,7 @@
-"""From the steps that a pod's life asks for to the next state and tasks.
+"""Turns the steps of a pod's life into the next state and tasks.
 
-An attempt is in the state, and on the disk, before the runtime is asked for it. What a finished pod
-held is released before its record goes.
+An attempt is on disk before the runtime starts it. A finished pod is released before its record is
+removed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numalet.wording import kubelet_events
 
 
 class NextSteps(Value):
-    """The state after a pod's next steps, the tasks, and when the next steps are due."""
+    """The next state, its tasks, and when the next steps are due."""
 
     state: NodeState
     tasks: tuple[Task, ...] = ()
@@ -29,7 +29,7 @@ class NextSteps(Value):
 
 
 def advance(state: NodeState, uid: str, now: datetime) -> NextSteps:
-    """The steps of a pod that are due."""
+    """Take the due steps of a pod."""
     record = state.records[uid]
     ending = _still_ending(state, record)
     due = lifecycle.next_steps(record.workload, record.run, now, ending)
@@ -47,11 +47,11 @@ def advance(state: NodeState, uid: str, now: datetime) -> NextSteps:
         node = node.remove(uid)
     ends_with_its_command = due.finished and record.workload.source is WorkloadSource.RUN
     if ends_with_its_command:
-        # No client will delete it: the one that ran the command has seen its end.
+        # Its client has seen the command end, and will not delete the pod.
         run = folding.deletion_requested(run, now, 0.0)
     if due.forgettable or ends_with_its_command:
         tasks.append(ForgetPod(uid))
-    # Asked again and again until it ends; the event is written once.
+    # Stops repeat until the container ends, but the event is written once.
     news = [each.container for each in due.stop if not run.of(each.container).asked_to_end]
     run = folding.asked_to_end(run, news)
     after = state.at(node).with_run(uid, run)
@@ -63,7 +63,7 @@ def advance(state: NodeState, uid: str, now: datetime) -> NextSteps:
 
 
 def _still_ending(state: NodeState, record: PodRecord) -> tuple[str, ...]:
-    """Which of those that were evicted for a pod are not finished."""
+    """Evicted pods for this one that still run."""
     there = (state.records.get(each.uid) for each in record.run.evicted)
     return tuple(
         each.uid
@@ -73,7 +73,7 @@ def _still_ending(state: NodeState, record: PodRecord) -> tuple[str, ...]:
 
 
 def _with_overdue(state: NodeState, uids: Iterable[str], now: datetime) -> NodeState:
-    """The state with events that these pods were not waited for any longer."""
+    """Add events for pods that are no longer waited for."""
     for uid in uids:
         pod = state.records[uid].workload.pod
         reason, message = kubelet_events.EXCEEDED_GRACE_PERIOD, kubelet_events.NOT_KILLED
@@ -82,7 +82,6 @@ def _with_overdue(state: NodeState, uids: Iterable[str], now: datetime) -> NodeS
 
 
 def _with_killing(state: NodeState, record: PodRecord, name: str, now: datetime) -> NodeState:
-    """The state with the event that the agent stops this container."""
     message = kubelet_events.killing(name)
     pod = record.workload.pod
     return state.with_event(
@@ -91,7 +90,6 @@ def _with_killing(state: NodeState, record: PodRecord, name: str, now: datetime)
 
 
 def is_finished(record: PodRecord, now: datetime) -> bool:
-    """Whether no container of a pod runs or will run."""
     return lifecycle.next_steps(record.workload, record.run, now).finished
 
 

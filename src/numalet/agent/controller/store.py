@@ -1,13 +1,9 @@
-"""The state store: the node state on the disk, below the agent's root folder.
+"""The node state on disk, below the agent's root folder.
 
-One commit writes what differs between two states, in this order: the state files, all or none;
-the records, all or none; the journal. What a commit that failed may have left half done, the next
-one writes again.
-
-A record that cannot be read does not keep the agent from starting. It is put into quarantine, a
-file next to the records, and its pod is one that the agent does not know: after the start whatever
-runs for it is ended, and what it held is released at the next admission. So nothing runs unwatched,
-and nothing is allocated twice. The same holds for a line that is not as it was written.
+A commit writes state files, records and journal, in this order; files and records all or nothing.
+The next commit repeats what a failed one left incomplete. Unreadable records and damaged lines go
+to quarantine: the agent ends the programs of these pods and releases their allocations, so nothing
+runs unmonitored and nothing is allocated twice.
 """
 
 from __future__ import annotations
@@ -42,9 +38,9 @@ from numalet.shared.findings.agent import (
 )
 
 _RELEASE_SECONDS: Final = 3.0
-"""How long a lock may outlive a holder that was killed while it started a program."""
+"""How long a lock may outlive an agent that was killed while it started a program."""
 _COMMANDS_SECONDS: Final = 10.0
-"""How long commands may take in turn to decide: each holds the lock for a fraction of a second."""
+"""Commands hold the lock in turn, each for a fraction of a second."""
 _PAUSE_SECONDS: Final = 0.01
 _WRITTEN: Final = (
     *state_directory.FILE_NAMES,
@@ -56,11 +52,11 @@ _WRITTEN: Final = (
 
 Encode: TypeAlias = Callable[[PodRecord], bytes]
 Decode: TypeAlias = Callable[[bytes, str], PodRecord]
-"""From a text and the name of its file; raises ``BadInput``."""
+"""From a text and its file's name. Raises ``BadInput``."""
 
 
 class StorageFailed(Exception):  # noqa: N818 - the disk failed, not the program
-    """The node state could not be written; ``problem`` is the operating system's complaint."""
+    """The node state cannot be written; ``problem`` is the error of the system."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -68,9 +64,9 @@ class StorageFailed(Exception):  # noqa: N818 - the disk failed, not the program
 
 
 class StoredState(Value):
-    """What was on the disk: state files by name, and records by uid, oldest first.
+    """State files by name, and records by uid, oldest first.
 
-    ``unreadable`` is what was put into quarantine.
+    ``unreadable``: findings about the quarantine.
     """
 
     state_files: Mapping[str, str]
@@ -79,28 +75,26 @@ class StoredState(Value):
 
 
 class Store:
-    """The files below one root folder. Held by one process at a time."""
+    """Files below one root folder; one process at a time."""
 
     def __init__(self, root: Path, encode: Encode, decode: Decode) -> None:
         self.root = root
         self.journal = Journal(root)
-        """Events and verdicts; a start reads its events, so that the API has those of before."""
+        """A start reads its events, so that the API still shows them."""
         self._encode = encode
         self._decode = decode
         self._lock: int | None = None
-        """The descriptor that holds the root folder, from ``open`` to ``close``."""
+        """From ``open`` to ``close``."""
         self._directory = StateDirectory(root, {})
-        """The state files as they are on the disk; empty where that is not known."""
+        """The state files on disk; empty if unknown."""
         self._records = RecordFile(root)
         self.journal_problem = ""
-        """Why the last lines of the journal could not be written; empty if they were."""
+        """The error of the last journal write, or empty."""
 
     def open(self) -> StoredState:
-        """Make the folders, take the lock, read everything.
+        """Make folders, lock, read everything.
 
-        Raises:
-            BadInput: the folder belongs to another user, another process holds its lock, or a
-                file can not be read.
+        Raises ``BadInput`` if the folder is another user's, is locked, or has an unreadable file.
         """
         try:
             root_folder.claim(self.root, [DEVICE_PLUGINS])
@@ -116,6 +110,7 @@ class Store:
                     )
                 ]
             ) from None
+        # Only under the lock: temporary files of a live agent must stay.
         for folder in (self.root, self.root / DEVICE_PLUGINS):
             atomic.sweep(folder, _WRITTEN)
         self._directory = state_directory.read(self.root)
@@ -125,7 +120,7 @@ class Store:
         return StoredState(self._directory.files, by_uid, unreadable)
 
     def _read_records(self) -> tuple[list[PodRecord], tuple[Finding, ...]]:
-        """The records, and findings about what was put into quarantine instead."""
+        """Readable records, and findings about the quarantine."""
         texts, records = record_file.read(self.root), list[PodRecord]()
         path, kept = self._records.path, self.root / record_file.QUARANTINE
         bad: dict[bytes, Finding] = {
@@ -139,12 +134,12 @@ class Store:
                 problem = str(unreadable.findings[0])
                 where = unreadable.findings[0].where
                 bad[text] = RecordQuarantined(uid=uid, problem=problem, kept=str(kept), where=where)
+        # Before the next commit, which rewrites the file without these texts.
         if bad:
             record_file.quarantine(self.root, bad)
         return records, tuple(bad.values())
 
     def close(self) -> None:
-        """Release the lock."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -152,11 +147,7 @@ class Store:
     def commit(
         self, before: NodeState | None, after: NodeState, lines: Iterable[Mapping[str, Any]]
     ) -> None:
-        """Put on the disk what is different in ``after``. Blocks.
-
-        Raises:
-            StorageFailed: it could not be done. The next commit makes good what may be half done.
-        """
+        """Write the differences. Blocks. Raises ``StorageFailed``."""
         old = {} if before is None else before.records
         changed = {
             uid: self._encode(each)
@@ -167,6 +158,7 @@ class Store:
         try:
             self._write(before, after, changed, gone)
         except (BadInput, OSError) as error:
+            # The failed write may have replaced some files, so do not compare them with memory.
             self._directory = StateDirectory(self.root, {})
             raise StorageFailed(os_problem.text(error)) from None
         self._note(lines)
@@ -180,6 +172,7 @@ class Store:
     ) -> None:
         texts: dict[Path, str | bytes] = {}
         files = self._directory.files
+        # Encoding the state files is expensive; skip it if no part has changed.
         if before is None or not files or not _same_files(before.node, after.node):
             wanted = after.node.state_files()
             for name in sorted(wanted):
@@ -189,6 +182,8 @@ class Store:
         whole = self._records.whole(changed, gone, _outdated(before, after, changed))
         if whole is not None:
             texts[self._records.path] = whole
+        # With several files, an intent on disk covers this block, so that a start can settle a
+        # crash in it.
         with ExitStack() as until_written:
             until_written.enter_context(atomic.replaced(texts))
             self._directory = self._directory.holding(files)
@@ -196,11 +191,12 @@ class Store:
             if whole is None and (changed or gone):
                 descriptor = until_written.enter_context(self._records.appended(changed, gone))
                 appended.append((self._records.path, descriptor))
+            # One fsync for all: only now the commit is durable.
             atomic.sync_folders({path.parent for path in texts}, appended)
         self._records.keep(changed, gone, whole)
 
     def _note(self, lines: Iterable[Mapping[str, Any]]) -> None:
-        """The journal decides nothing, so its failure is a note and nothing else."""
+        """A failed journal write is only a note, because no decision reads it."""
         try:
             self.journal.append(lines)
             self.journal_problem = ""
@@ -209,7 +205,7 @@ class Store:
 
 
 def _outdated(before: NodeState | None, after: NodeState, changed: Collection[str]) -> list[str]:
-    """Uids of pods that became others of the same uid: their former programs are past."""
+    """Uids of pods whose programs changed; their old texts must leave the disk."""
     if before is None:
         return []
     both = ((uid, before.records.get(uid)) for uid in changed)
@@ -221,7 +217,7 @@ def _outdated(before: NodeState | None, after: NodeState, changed: Collection[st
 
 
 def _same_files(before: Node, after: Node) -> bool:
-    """Whether the state files of both nodes are the same for sure; making them takes long."""
+    """Whether the state files are surely equal, judged by identity."""
     old, new = before.snapshot, after.snapshot
     return (
         before.rules is after.rules
@@ -233,7 +229,7 @@ def _same_files(before: Node, after: Node) -> bool:
 
 
 def _locked(path: Path) -> int:
-    """The descriptor of the lock file, locked; the process that holds it is written in it."""
+    """Lock the file, write this pid into it, return the descriptor."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     descriptor = os.open(path, flags, 0o600)
     begin = time.monotonic()
@@ -242,13 +238,14 @@ def _locked(path: Path) -> int:
         if _is_shared(descriptor):
             patience_seconds = _COMMANDS_SECONDS
         else:
+            # A child between fork and exec still has the killed holder's descriptor.
             patience_seconds = _RELEASE_SECONDS if _is_gone(holder) else 0.0
         if time.monotonic() < begin + patience_seconds:
             time.sleep(_PAUSE_SECONDS)
             continue
         os.close(descriptor)
         raise BadInput([AgentNodeStateHeld(path=str(path), holder=holder, where=_here(path))])
-    # The id is for the user who is refused; the lock itself is the kernel's.
+    # Informative, for the error of another process; the kernel has the lock.
     with suppress(OSError):
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)
@@ -272,7 +269,7 @@ def _is_shared(descriptor: int) -> bool:
 
 
 def _is_gone(holder: str) -> bool:
-    """Whether this process has ended; a child that it forked may still hold its files."""
+    """Whether this process has ended; a forked child may still hold its descriptors."""
     process = process_tree.process(int(holder)) if holder.isdecimal() else None
     return holder.isdecimal() and (process is None or process.is_dead)
 

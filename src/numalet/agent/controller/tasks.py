@@ -1,4 +1,4 @@
-"""What is to be done at the runtime, as values. Derived by ``steps``, done by ``worker``."""
+"""Tasks for the runtime, as values: derived by ``steps``, done by ``worker``."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from numalet.core.model.value import Value
 
 
 class StartContainer(Value):
-    """Start this attempt, which the state on the disk already names."""
+    """Start this attempt, which is already on disk."""
 
     key: ContainerKey
     attempt: int
 
 
 class StopContainer(Value):
-    """Let the container end, and kill it after this time."""
+    """End the container; kill it after this time."""
 
     key: ContainerKey
     grace_seconds: float
 
 
 class ForgetPod(Value):
-    """Remove everything that the runtime has of a deleted pod."""
+    """Remove a deleted pod's remains."""
 
     pod_uid: str
 
 
 class Settle(Value):
-    """After allocations changed, write the new settings of running containers."""
+    """Apply changed allocations to running containers."""
 
 
 class Resync(Value):
-    """Compare all running containers with the wanted settings, restore these, and audit."""
+    """Restore the settings of all running containers, and audit them."""
 
 
 Task: TypeAlias = StartContainer | StopContainer | ForgetPod | Settle | Resync

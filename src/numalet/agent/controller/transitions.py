@@ -1,6 +1,6 @@
-"""The next state after a fact. Pure: a state in, a state out.
+"""The next state after a fact. Pure.
 
-A fact that came late or twice, or about a pod that is gone, changes nothing.
+Late, repeated or unknown facts have no effect.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from numalet.wording import kubelet_events
 
 
 def after_fact(state: NodeState, fact: Fact, now: datetime) -> NodeState:
-    """The state after a fact, but for those that call for a decision."""
+    """Apply a fact that needs no decision."""
     match fact:
         case Began(key, attempt, result) | Answered(key, attempt, result):
             return _began(state, key, attempt, result, now)
@@ -91,7 +91,7 @@ def after_fact(state: NodeState, fact: Fact, now: datetime) -> NodeState:
 def _devices_reported(
     state: NodeState, resource: str, devices: Sequence[Device], now: datetime
 ) -> NodeState:
-    """The state with a plugin's devices; one without an id can not be requested or reported."""
+    """Apply a plugin's list; devices without an id cannot be requested or reported."""
     named = tuple(each for each in devices if each.device_id.strip())
     after = _of_node(state, state.node.devices_reported({resource: named}))
     if len(named) == len(devices):
@@ -102,12 +102,12 @@ def _devices_reported(
 
 
 def _of_node(state: NodeState, node: Node) -> NodeState:
-    """The state over a node whose capacity may be another, under a version that watchers see."""
+    """Replace the node with a new version, because its capacity may differ."""
     return state if node is state.node else state.at(node).renumbered()
 
 
 def sources_are_ready(state: NodeState) -> NodeState:
-    """The state once all sources are ready; records of unknown pods may leave the ledgers."""
+    """Record that all sources are ready; allocations of unknown pods may be released."""
     if state.node.snapshot.sources_ready:
         return state
     node = state.node.sources_ready()
@@ -116,7 +116,7 @@ def sources_are_ready(state: NodeState) -> NodeState:
 
 
 def with_observed(state: NodeState, observed: Iterable[Observed], now: datetime) -> NodeState:
-    """The state after a start, with what the runtime reports of every program."""
+    """Add the programs that the runtime reports after a start."""
     by_key = {each.key: each for each in observed}
     for uid, record in state.records.items():
         run = record.run
@@ -129,7 +129,7 @@ def with_observed(state: NodeState, observed: Iterable[Observed], now: datetime)
 def _adopted(run: PodRun, name: str, seen: Observed | None, now: datetime) -> PodRun:
     of = run.of(name)
     if seen is None or seen.attempt != of.attempt:
-        # The runtime has nothing of it: it never began, or went while no agent ran.
+        # The runtime has no trace of it: it never started, or ended while no agent ran.
         return folding.lost(run, name, now) if of.phase is ContainerPhase.RUNNING else run
     if seen.exit is not None:
         return folding.ended(run, name, seen.attempt, seen.exit)
@@ -163,6 +163,7 @@ def _began(
             )
         case _:
             assert_never(result)
+    # A late or repeated report leaves no events.
     if after is state:
         return state
     if kind is EventKind.NORMAL:
@@ -219,7 +220,7 @@ def _kubelet_seen(state: NodeState, seen: KubeletSeen, now: datetime) -> NodeSta
     observation = seen.observation
     after = replace(state, kubelet=observation)
     if seen.node is not None:
-        # What another owner holds is not stale, though its pods are not known here.
+        # The kubelet's allocations are not stale, although its pods are unknown here.
         node = seen.node.assume_running(placement.of_all(seen.node.snapshot))
         node = node.sources_ready() if state.node.snapshot.sources_ready else node
         after = _of_node(after, node)
@@ -241,7 +242,7 @@ _REASONS: Final[Mapping[str, str]] = {
 
 
 def _node_event(kind: EventKind, reason: str, finding: Finding, now: datetime) -> NodeEvent:
-    """An event that is about no pod."""
+    """An event about the node."""
     message = events.located(finding)
     return NodeEvent(
         kind=kind,
@@ -256,7 +257,7 @@ def _node_event(kind: EventKind, reason: str, finding: Finding, now: datetime) -
 def _problem_event(
     observation: KubeletObservation, problem: KubeletProblem, now: datetime
 ) -> NodeEvent:
-    """An event about a container of the kubelet, or about the node."""
+    """An event about a kubelet's container, or the node."""
     key = problem.key
     if key is None:
         reason = _REASONS.get(problem.finding.code, kubelet_events.STATE_IN_DOUBT)

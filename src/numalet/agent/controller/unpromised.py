@@ -1,8 +1,7 @@
-"""Pods that run although the node state no longer promises them what they run with.
+"""Running pods whose allocation no longer fits the machine.
 
-After a machine has changed a promise may not fit any more, and nothing that runs is ended for
-that. What was lost is an event of the pod; a pod that was refused when it asked again is marked in
-its record, so that a later start, with more room, can admit it.
+No running program is ended for that. Losses are events of the pod; a pod refused at a restart is
+marked in its record, so that a later start can admit it.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _UP = (ContainerPhase.STARTING, ContainerPhase.RUNNING)
 
 
 def with_lost(state: NodeState, lost: Sequence[Lost], now: datetime) -> NodeState:
-    """The state that counts what rebasing lost, each an event of its pod if there is one."""
+    """Count the losses of a rebase, with an event for each known pod."""
     for each in lost:
         state = state.counted(RECORDS_LOST, (("file", each.file),))
         key = each.key
@@ -49,15 +48,15 @@ def with_lost(state: NodeState, lost: Sequence[Lost], now: datetime) -> NodeStat
 
 
 def goes_on(state: NodeState, record: PodRecord) -> bool:
-    """Whether a pod that is refused at a start of the agent is kept."""
+    """Whether to keep a pod that a restart refuses."""
     is_up = any(each.phase in _UP for each in record.run.containers.values())
     return is_up and state.node.rules.behaviour.state_follows_the_machine
 
 
 def kept(state: NodeState, decided: Decided, record: PodRecord, now: datetime) -> NodeState:
-    """The state in which a refused pod goes on with what it still holds.
+    """Keep a refused pod with its remaining allocation.
 
-    ``state`` is the one before it asked; of what was decided only the counts are used.
+    ``state`` is from before the decision; only the decision's counts are used.
     """
     rejection = decided.traces[0].decision.rejection
     verdict = kubelet.verdict(rejection)
@@ -65,7 +64,7 @@ def kept(state: NodeState, decided: Decided, record: PodRecord, now: datetime) -
     state = replace(state, counts=decided.state.counts)
     state = state.at(state.node.keep_active(record.workload.pod))
     state = state.with_run(record.uid, replace(record.run, causes=causes))
-    # A record of an earlier release has the same as a text, and its event.
+    # An older release stored the same reason as a text, with its event.
     if lost_promises.why(record.run.causes) == verdict.message:
         return state
     reason = kubelet_events.UNPROMISED
@@ -75,7 +74,7 @@ def kept(state: NodeState, decided: Decided, record: PodRecord, now: datetime) -
 
 
 def admitted(state: NodeState, before: PodRecord, moved: Sequence[str], now: datetime) -> NodeState:
-    """The state after a running pod got its promise again, perhaps in another place."""
+    """A running pod was admitted again, perhaps elsewhere."""
     uid = before.uid
     if before.run.causes:
         state = state.with_run(uid, replace(state.records[uid].run, causes=()))

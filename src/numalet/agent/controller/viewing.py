@@ -1,4 +1,4 @@
-"""The view of a controller: its node state, what it works with, and why it admits no pods."""
+"""Builds the agent's view from node state, dependencies and condition."""
 
 from __future__ import annotations
 
@@ -19,29 +19,26 @@ from numalet.shared.kubernetes.node_object import Unready
 
 @dataclass(slots=True, kw_only=True)
 class Condition:
-    """The controller's condition; ``problem`` says why it cannot write its state."""
+    """``problem`` says why the state cannot be written."""
 
     started_at: datetime
-    """When this agent started; never changed."""
     audits: Mapping[ContainerKey, Audit] = field(default_factory=dict)
-    """The latest audit of each running container; replaced by the loop after a resync."""
+    """Replaced by the loop after each resync."""
     problem: str = ""
-    """Set by the loop when a write failed, cleared when one succeeds."""
+    """Set by a failed write, cleared by the next success."""
     stopping: bool = False
     """Set once, by ``stop`` or at the end of the loop."""
     unschedulable: bool = False
-    """Set by ``cordon``, after it is on the disk."""
+    """Set by ``cordon`` after its write."""
 
 
 def condition(dependencies: ControllerDependencies) -> Condition:
-    """How a controller is at its begin."""
     return Condition(started_at=dependencies.clock(), unschedulable=dependencies.unschedulable)
 
 
 def view(
     dependencies: ControllerDependencies, state: NodeState, condition: Condition, worker: Worker
 ) -> AgentView:
-    """The view of this node state."""
     return AgentView(
         node_name=dependencies.node_name,
         node=state.node,
@@ -64,7 +61,7 @@ def view(
 
 
 def _config(dependencies: ControllerDependencies, state: NodeState) -> KubeletConfig:
-    """The configuration that decides here: that of the kubelet, which may get another one."""
+    """The configuration in force; a kubelet may change its own."""
     observation = state.kubelet
     theirs = None if observation is None else observation.evidence.settings
     return dependencies.config if theirs is None else theirs

@@ -1,4 +1,4 @@
-"""The only place where the agent's parts meet: settings in, a running agent out."""
+"""Assembles an agent from its settings."""
 
 from __future__ import annotations
 
@@ -58,12 +58,11 @@ RUNS = "runs"
 
 
 def utc_now() -> datetime:
-    """The time."""
     return datetime.now(UTC)
 
 
 class Hooks(Value, kw_only=True):
-    """Replacements that tests install."""
+    """Replacements for tests, and log outputs."""
 
     runtime: Runtime | None = None
     clock: Callable[[], datetime] = utc_now
@@ -81,11 +80,7 @@ class Hooks(Value, kw_only=True):
 async def opened(
     settings: AgentSettings, hooks: Hooks = Hooks(), plugin_servers: PluginServers | None = None
 ) -> AsyncIterator[Controller]:
-    """A controller that runs, after its recovery; it stops, and releases everything, at the end.
-
-    Raises:
-        BadInput: the agent can not start: node state, configuration, machine, or another owner.
-    """
+    """Recover and run a controller during the block. Raises ``BadInput``."""
     if plugin_servers is not None:
         settings = replace(
             settings, premises=replace(settings.premises, plugins=plugin_servers.plugins)
@@ -99,7 +94,7 @@ async def opened(
         stored = adopted.stored
         age = node_file.begin(settings.root, hooks.clock())
         runtime = hooks.runtime or _runtime(settings)
-        # Longer than anything of ours is in the tree: its lock goes last.
+        # The tree's lock is released last, after everything that uses it has ended.
         with (
             _claimed(settings, runtime) as remarks,
             hold.alone(runtime.cgroup_root if isinstance(runtime, ProcessRuntime) else None),
@@ -122,7 +117,7 @@ async def opened(
             finally:
                 await runtime.close()
     except BaseExceptionGroup as several:
-        # One trouble is raised as itself; a caller that waits for BadInput gets it.
+        # Callers expect ``BadInput``, not a group with one exception.
         if len(several.exceptions) == 1:
             raise several.exceptions[0] from None
         raise
@@ -132,7 +127,7 @@ async def opened(
 
 @contextmanager
 def _claimed(settings: AgentSettings, runtime: Runtime) -> Iterator[tuple[Finding, ...]]:
-    """Announce that this root folder is in use, where real programs are pinned from it."""
+    """Announce the root folder if real programs are pinned."""
     if settings.observe or not isinstance(runtime, ProcessRuntime):
         yield ()
         return
@@ -164,8 +159,6 @@ async def _recovered(
 
 
 class _Begun(Value):
-    """A controller before its life, and where its facts come from."""
-
     controller: Controller
     settings: AgentSettings
     hooks: Hooks
@@ -177,10 +170,11 @@ def _begun(
     hooks: Hooks,
     dependencies: ControllerDependencies,
 ) -> _Begun:
-    """A controller with the node state of a recovery, which is on the disk."""
+    """Create the controller; its state is on disk first."""
     state = recovered.state
     if not settings.observe:
         try:
+            # Commit before emptying the shared state, so that a crash loses no command.
             dependencies.store.commit(None, state, map(journal.line_of, recovered.events))
             adoption.clear_shared_state(settings)
         except StorageFailed as failed:
@@ -206,6 +200,7 @@ async def _running(begun: _Begun) -> AsyncIterator[Controller]:
             yield controller
         finally:
             source.cancel()
+            # Stop first: a write in progress must end before its task is cancelled.
             await controller.stop()
             life.cancel()
 
@@ -217,11 +212,7 @@ async def served(
     report_bug: Callable[[Exception], None] = lambda bug: None,
     links: DashboardLinks | None = None,
 ) -> AsyncIterator[None]:
-    """The API on its socket, as long as this lasts.
-
-    Raises:
-        BadInput: the socket can not be made.
-    """
+    """Serve the API on its socket during the block. Raises ``BadInput``."""
     app = application(controller, report_bug, links)
     async with listening.opened(app, settings.root / SOCKET_NAME):
         yield
@@ -234,11 +225,7 @@ async def reached(
     report_bug: Callable[[Exception], None] = lambda bug: None,
     links: DashboardLinks | None = None,
 ) -> AsyncIterator[Serving | None]:
-    """The API for kubectl, as long as this lasts; None where it is not wanted.
-
-    Raises:
-        BadInput: its port, certificate or folder can not be used.
-    """
+    """Serve the API for kubectl, if configured. Raises ``BadInput``."""
     address = settings.kube_api
     if address is None:
         yield None
@@ -249,7 +236,7 @@ async def reached(
 
 
 async def _sources(controller: Controller, settings: AgentSettings, hooks: Hooks) -> None:
-    """Follow the manifest folder, if there is one; once it was read every source is ready."""
+    """Follow the manifest folder, if there is one."""
     if settings.observe:
         await _follow_kubelet(controller, settings, hooks)
         return
@@ -268,12 +255,12 @@ async def _sources(controller: Controller, settings: AgentSettings, hooks: Hooks
     async for read in folder.readings():
         controller.enqueue(read)
         if is_first:
+            # After the first reading is queued: sources are ready once its pods are known.
             controller.enqueue(SourcesReady())
             is_first = False
 
 
 async def _follow_kubelet(controller: Controller, settings: AgentSettings, hooks: Hooks) -> None:
-    """Observe the kubelet that owns this node, again and again."""
     places = replace(hooks.kubelet, root=settings.kubelet_root)
     watch = KubeletWatch(
         places=places,
@@ -338,7 +325,7 @@ def _runtime(settings: AgentSettings) -> Runtime:
 
 
 def _limits(settings: AgentSettings) -> Limits:
-    """Limits of all pods; a described machine has no kernel to read them from."""
+    """Limits of all pods; a described machine has assumed kernel limits."""
     premises = settings.premises
     is_here = settings.runtime is RuntimeKind.PROCESS
     kernel_limits = kernel.here() if is_here else limits.SOME_KERNEL
@@ -346,11 +333,12 @@ def _limits(settings: AgentSettings) -> Limits:
 
 
 def _events(store: Store) -> Sequence[NodeEvent]:
-    """The latest events of the journal, which has a line for each time that one was counted."""
+    """The latest events of the journal, where a repeated event has several lines."""
     events: dict[tuple[object, ...], NodeEvent] = {}
     for event in map(journal.event_of, store.journal.lines()):
         if event is not None:
             identity = changes.identity(event)
+            # Remove first, so that a repeated event moves to the end.
             events.pop(identity, None)
             events[identity] = event
     return [*events.values()][-EVENTS_KEPT:]

@@ -1,8 +1,7 @@
-"""The worker: the worker that alone calls the runtime, one task after the other.
+"""The worker: the only caller of the runtime, one task at a time.
 
-It keeps nothing that matters. What is to be done it reads from the node state at the moment when
-it does it, so a task that waited long is done as of now, or not at all. What came of it goes back
-to the controller as a fact.
+Each task reads the present node state, so a delayed task is still correct, or does nothing. Results
+return to the controller as facts.
 """
 
 from __future__ import annotations
@@ -54,41 +53,43 @@ from numalet.shared.findings.runtime import RuntimeFailed
 from numalet.wording.log_line import LogLine
 
 _TREE: Final = ContainerKey("", "")
-"""The key of the cgroups above the containers, where settings are reported by container."""
+"""Key of the cgroups above the containers in reports by container."""
 
 START_PATIENCE_SECONDS: Final = 300.0
-"""How long a start is tried again for which the host lacks processes, memory or files. It outlasts
-a burst of starts; a lack that lasts longer is a failure that the pod's back-off deals with."""
+"""How long a start is retried while the host is short of something.
+
+It outlasts a burst of starts; later, the pod's back-off applies.
+"""
 _FIRST_PAUSE_SECONDS: Final = 0.2
 _LONGEST_PAUSE_SECONDS: Final = 10.0
-"""The pause doubles up to this, the kubelet's first back-off of a container that ends."""
+"""The pause doubles up to the kubelet's first back-off."""
 
 _SETS: Final = (drift.CPUS, drift.MEMS)
 _LEVEL: Final = "cgroup"
-"""The label of cgroups above the containers; a label per pod would have no limit."""
+"""One label for all cgroups above: a label per pod would be unbounded."""
 
 
 class DesiredSettings(Protocol):
-    """What the node state means for the kernel."""
+    """Settings that follow from the node state."""
 
     def tree(self, state: NodeState) -> Mapping[str, CgroupSettings]:
-        """The cgroups above the containers, by path."""
+        """Cgroups above the containers, by path."""
 
     def branch(self, state: NodeState, pod_uid: str) -> Mapping[str, CgroupSettings]:
         """The cgroup of one pod, by path."""
 
     def container(self, state: NodeState, key: ContainerKey) -> ContainerSettings:
-        """The settings of a container that runs or starts."""
+        """Settings of a container that runs or starts."""
 
     def cpus(self, state: NodeState, key: ContainerKey) -> CpuSet | None:
-        """The CPUs among these settings: all of them that can change while it runs."""
+        """The CPUs; no other setting changes while a container runs."""
 
     def audit(self, state: NodeState, key: ContainerKey, seen: Reality, now: datetime) -> Audit:
-        """The difference between the kernel's report and the allocation."""
+        """Compare the kernel's report with the allocation."""
 
 
 class DeviceInjection(Protocol):
-    """What device plugins add to a container."""
+    """Additions of device plugins to a container."""
 
     def may_block(self, state: NodeState, key: ContainerKey) -> bool:
         """Whether the start calls a plugin."""
@@ -100,7 +101,7 @@ class DeviceInjection(Protocol):
 
 
 class Worker:
-    """Does tasks in order. ``state`` gives the one that is safe on the disk."""
+    """Does tasks in order; ``state`` returns the state on disk."""
 
     def __init__(
         self,
@@ -116,60 +117,57 @@ class Worker:
         self._start_patience = start_patience_seconds
         self._devices = devices
         self._log = log
-        """Takes the lines about starts and about what is written into cpusets."""
         self._runtime = runtime
         self._desired = desired
         self._state = state
-        """The node state that is safe on the disk, asked for anew by every task."""
         self._report = report
         self._clock = clock
         self._tasks: asyncio.Queue[Task] = asyncio.Queue()
-        """What waits, in order: the controller adds, and so do starts that are tried again."""
+        """From the controller, and retried starts."""
         self._applied_cpus: CpuLedger | None = None
-        """The ledger to which running containers were brought last; compared by identity."""
+        """The last applied ledger; compared by identity."""
         self._applied: dict[ContainerKey, ContainerSettings] = {}
-        """The settings last in force for each container; a difference from them is drift."""
+        """The last applied settings of each container; differences from them are drift."""
         self._applied_tree: Mapping[str, CgroupSettings] = {}
-        """The same for the cgroups above the containers, by path."""
+        """The last applied cgroups above the containers, by path."""
         self._failed: list[Task] = []
-        """Tasks that the operating system refused; the next resync tries them again."""
+        """Tasks that failed in the system; the next resync retries them."""
         self._resync_is_queued = False
         self._queued_stops: set[StopContainer] = set()
         self._delayed: dict[StartContainer, tuple[float, float]] = {}
-        """Starts that wait for the host: when each was first tried, and the next pause."""
+        """First attempt and next pause of delayed starts."""
         self._plugin_answers: dict[StartContainer, Mapping[str, str] | NotStarted] = {}
-        """Answers of plugins about a start that is queued again, until it takes place."""
+        """Answers for starts that are queued again."""
         self._plugin_calls: dict[StartContainer, asyncio.Task[None]] = {}
-        """Starts about which plugins are being asked, beside the other tasks."""
+        """Running calls of plugins."""
         self.not_held: Mapping[ContainerKey, NotHeld] = {}
-        """What the kernel did not hold as desired at the last resync; shown in the view."""
+        """Refusals by the kernel at the last resync."""
         self.problem = ""
-        """Why the last task failed, empty if it did not; shown in the view."""
+        """The error of the last task, or empty."""
 
     def enqueue(self, tasks: Iterable[Task]) -> None:
-        """Put tasks at the end of the queue; a resync, or a certain stop, only if none waits."""
+        """Queue tasks; skip a resync or stop that is already queued."""
         for task in tasks:
             if isinstance(task, StopContainer):
-                # Every change of a pod asks again for the end of all that still runs of it.
+                # Every change of a pod repeats the stops of all its running containers.
                 if task in self._queued_stops:
                     continue
                 self._queued_stops.add(task)
             if isinstance(task, Resync):
                 if self._resync_is_queued:
-                    # The next one sees what this one would; else they pile up where one is slow.
+                    # The queued one will do the same; else they pile up when a resync is slow.
                     continue
                 self._resync_is_queued = True
             self._tasks.put_nowait(task)
 
     async def idle(self) -> None:
-        """Wait until nothing is left to do."""
+        """Wait until all tasks are done."""
         await self._tasks.join()
         while self._plugin_calls:
             await asyncio.wait([*self._plugin_calls.values()])
             await self._tasks.join()
 
     async def run(self) -> None:
-        """Process tasks until cancelled."""
         try:
             while True:
                 task = await self._tasks.get()
@@ -177,7 +175,7 @@ class Worker:
                     await self._try(task)
                 finally:
                     self._tasks.task_done()
-                # Not every runtime has to wait for something, and a pod may have many containers.
+                # Some runtimes never wait, and a pod may have many containers.
                 await asyncio.sleep(0)
         finally:
             await ended(*self._plugin_calls.values())
@@ -188,7 +186,7 @@ class Worker:
             if not self._failed:
                 self.problem = ""
         except OSError as error:
-            # The runtime failed, the node state is sound; the next resync tries again.
+            # The node state is still right, so the next resync retries the task.
             self.problem = os_problem.text(error)
             if not isinstance(task, Settle | Resync):
                 self._failed.append(task)
@@ -201,7 +199,7 @@ class Worker:
                 self._queued_stops.discard(task)
                 await self._runtime.stop(key, grace_seconds)
             case ForgetPod(pod_uid) if _goes_on(self._state(), pod_uid):
-                # It could not be done when it was asked for, and the uid has come again.
+                # The removal failed before, and a new pod with this uid exists.
                 return
             case ForgetPod(pod_uid):
                 await self._runtime.forget(pod_uid)
@@ -217,7 +215,7 @@ class Worker:
                 assert_never(task)
 
     def _hand_over(self, task: StartContainer, state: NodeState) -> None:
-        """Ask the plugins aside, and start the container when they have answered."""
+        """Call the plugins in a separate task; queue the start again with the answers."""
 
         async def asked() -> None:
             try:
@@ -235,6 +233,7 @@ class Worker:
         delayed = self._delayed.pop(task, None)
         state = self._state()
         record = state.records.get(key.pod_uid)
+        # The state may have changed while the task waited.
         if record is None or not _is_due(state, key, attempt):
             return
         if lifecycle.is_ending(record.workload, record.run):
@@ -247,8 +246,9 @@ class Worker:
             return
         result: Started | NotStarted | Offered
         try:
-            # The former users of these CPUs or this memory leave before the new one comes.
+            # Previous users of these CPUs and this memory must leave first.
             await self._settle()
+            # Settling waits for the runtime, so read the state again.
             state = self._state()
             if key.pod_uid not in state.records or not _is_due(state, key, attempt):
                 return
@@ -267,6 +267,7 @@ class Worker:
                 runner=record.workload.runner,
             )
             result = await self._runtime.start(launch)
+            # Record even a failed start: the cgroup has these settings.
             self._applied[key] = settings
             if not isinstance(result, NotStarted):
                 pod, nodes = record.workload.pod, settings.cgroup.memory_nodes or ()
@@ -282,9 +283,9 @@ class Worker:
             self._report(Began(key, attempt, result))
 
     def _delay(self, task: StartContainer, before: tuple[float, float] | None) -> bool:
-        """Try a start again a little later, unless that was done for long enough.
+        """Retry a start later; False after the total patience.
 
-        ``before`` is when it was tried first, and how long is waited now.
+        ``before``: time of the first attempt, and the pause.
         """
         loop = asyncio.get_running_loop()
         since, pause = before or (loop.time(), _FIRST_PAUSE_SECONDS)
@@ -295,29 +296,29 @@ class Worker:
         return True
 
     async def _settle(self) -> None:
-        """Bring what runs to the node state, where the allocations became different.
+        """Apply changed allocations to running containers.
 
-        Of what runs only the shared CPUs can change, and those with the ledger of CPUs. The
-        cgroups above are brought to their sums at every resync.
+        Only shared CPUs can change at run time, with the CPU ledger. Cgroups above are updated at
+        each resync.
         """
         state = self._state()
         cpus = state.node.snapshot.cpu
         if cpus is self._applied_cpus:
             return
-        # What was started a moment ago runs too, though the node state may not say so yet.
+        # A start may not be in the state yet, but its program already runs.
         for key in (*running(state), *self._begun(state)):
             given = self._applied.get(key)
             if given is None or given.cgroup.cpus != self._desired.cpus(state, key):
                 desired = self._desired.container(state, key)
                 done = await self._runtime.settle(desired, key)
-                # What is refused here is refused at the next resync too, which reports it.
+                # The next resync fails too, and reports it.
                 if not isinstance(done, NotHeld):
                     self._applied[key] = desired
                     self._log_cpuset(state, key, desired.cgroup, done)
         self._applied_cpus = cpus
 
     def _begun(self, state: NodeState) -> list[ContainerKey]:
-        """What was given settings and is still on its way, by the node state."""
+        """Containers with settings whose start is not in the state yet."""
         return [
             key
             for key in self._applied
@@ -334,7 +335,7 @@ class Worker:
         audits: dict[ContainerKey, Audit] = {}
         tree = self._desired.tree(state)
         arranged = await self._runtime.arrange(tree)
-        # Sums change with the pods; drift is what changed although the same was wanted before.
+        # Sums change with the pods; drift is a difference without a change of the wanted value.
         if drifted := [p for p in arranged.written if self._applied_tree.get(p) == tree[p]]:
             corrected[_TREE] = (_LEVEL,) * len(drifted)
         not_held = {_holder(path): each for path, each in arranged.not_held.items()}
@@ -351,6 +352,7 @@ class Worker:
                     corrected[key] = tuple(written)
                 self._applied[key] = desired
                 self._log_cpuset(state, key, desired.cgroup, written)
+            # A resync of many containers must not block clients.
             await asyncio.sleep(0)
             seen = await self._runtime.reality(key)
             if seen is not None:
@@ -373,20 +375,18 @@ class Worker:
 
 
 def _holder(path: str) -> ContainerKey:
-    """The key of a cgroup above the containers: that of its pod, or ``_TREE``."""
+    """The key of a cgroup above: its pod's, or ``_TREE``."""
     name = path.rpartition("/")[2]
     uid = paths.name_of(name.removeprefix(paths.POD_PREFIX))
     return ContainerKey(uid, "") if uid and name.startswith(paths.POD_PREFIX) else _TREE
 
 
 def _goes_on(state: NodeState, pod_uid: str) -> bool:
-    """Whether the pod exists and is not being deleted."""
     record = state.records.get(pod_uid)
     return record is not None and record.run.deletion is None
 
 
 def running(state: NodeState) -> list[ContainerKey]:
-    """Every container that runs, by the node state."""
     return [
         ContainerKey(uid, name)
         for uid, record in state.records.items()

@@ -103,7 +103,7 @@ def _ready(
 ) -> str:
     """Containers running and total, as in ``kubectl get pods``.
 
-    Init containers other than sidecars are not counted. Only the kubelet can tell them apart;
+    Init containers other than sidecars are not counted. Only the kubelet can distinguish them;
     without its list, all known containers count.
     """
     running = {key.container for key in observation.evidence.realities if key.pod_uid == uid}
