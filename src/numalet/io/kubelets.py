@@ -248,7 +248,7 @@ def _answer(folder: Path) -> str | None:
     except (FileNotFoundError, ConnectionRefusedError):
         return None
     except OSError as error:
-        # A full backlog or missing permission: a server exists.
+        # A full backlog or missing permission; in doubt there is a server.
         return f"cannot be queried: {error.strerror or error}"
 
 

@@ -115,11 +115,7 @@ class TomlDocument(Value, dict=True):
 
 
 def load(text: str, document: str) -> TomlDocument:
-    """Parse a text.
-
-    Raises:
-        BadInput: it is not TOML.
-    """
+    """Parse a text. Raises ``BadInput`` if it is not TOML."""
     # Imported late: every command imports this module, and few configurations are in TOML.
     import tomllib
 

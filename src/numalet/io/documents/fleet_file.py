@@ -98,11 +98,7 @@ def load(path: str) -> FleetFile:
 
 
 def read(text: str, document: str, folder: Path = Path()) -> FleetFile:
-    """Parse the text of a fleet file.
-
-    Raises:
-        BadInput: with all errors.
-    """
+    """Parse the text of a fleet file. Raises ``BadInput`` with all errors."""
     documents = yaml_source.load_documents(text, document)
     findings = Findings()
     if len(documents) != 1:

@@ -229,11 +229,7 @@ def published_object(
 
 
 def decode(value: object, where: Location) -> PublishedNode:
-    """A NumaNode from its JSON value.
-
-    Raises:
-        BadInput: with a finding.
-    """
+    """A NumaNode from its JSON value. Raises ``BadInput`` with a finding."""
     findings = Findings()
     read = typed.decode(value, _NumaNodeObject, Place(where.document, where.path or "$"), findings)
     if read is None:

@@ -49,11 +49,7 @@ def load(path: str, shapes: Mapping[str, ClusterPod]) -> tuple[Arrival, ...]:
 
 
 def read(text: str, document: str, shapes: Mapping[str, ClusterPod]) -> tuple[Arrival, ...]:
-    """``load`` for a text.
-
-    Raises:
-        BadInput: with all errors.
-    """
+    """``load`` for a text. Raises ``BadInput`` with all errors."""
     findings = Findings()
     rows = _json_rows if text.lstrip().startswith("{") else _csv_rows
     reader = _RowReader(document, dict(shapes), findings)

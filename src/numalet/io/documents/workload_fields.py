@@ -181,7 +181,7 @@ def _is_kept(value: object) -> bool:
         case None | bool():
             return True
         case int():
-            # The range that msgspec decodes as an integer.
+            # msgspec encodes no other integers.
             return -(2**63) <= value < 2**64
         case float():
             return math.isfinite(value)

@@ -182,20 +182,12 @@ def refuse_second_reader(paths: Iterable[object]) -> None:
 
 
 def read_text(path: Path | str) -> str:
-    """The text of a UTF-8 file.
-
-    Raises:
-        BadInput: as ``read_bytes``; or it is not UTF-8.
-    """
+    """The text of a UTF-8 file. Raises ``BadInput`` like ``read_bytes``, or for other bytes."""
     return decode(read_bytes(path), str(path))
 
 
 def decode(content: bytes, document: str) -> str:
-    """Decode UTF-8 and drop a byte order mark.
-
-    Raises:
-        BadInput: the bytes are not UTF-8.
-    """
+    """Decode UTF-8 and drop a byte order mark. Raises ``BadInput`` if the bytes are not UTF-8."""
     try:
         return content.decode(_ENCODING)
     except UnicodeDecodeError as error:
