@@ -43,8 +43,6 @@ _KIND_MEANS: Final = {
 
 
 class PageHead(Value, kw_only=True):
-    """The head of a page: the node, its manager, and the last change."""
-
     title: str
     kind: str
     kind_means: str

@@ -38,8 +38,6 @@ _ENDLESS: Final = OpenSession("", lambda: True)
 
 
 class Entrance:
-    """An application behind sessions."""
-
     def __init__(
         self,
         behind: ASGIApp,

@@ -34,8 +34,6 @@ class MapQuestion(Value):
 
 
 class DrawnFleet(Value):
-    """A map with its drawing, and the traps of the same cluster."""
-
     fleet: FleetMap
     traps: Traps
     drawing: str

@@ -261,7 +261,6 @@ def _fit(name: str, answer: Fit, path: str) -> dict[str, Any]:
 
 
 def _undecided(cluster: Cluster, path: str) -> list[dict[str, Any]]:
-    """Group undecided nodes by reason."""
     by_text: dict[str, list[str]] = {}
     for name, each in sorted(cluster.undecided.items()):
         by_text.setdefault(str(each.why), []).append(name)

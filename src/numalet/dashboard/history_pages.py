@@ -118,7 +118,6 @@ def _buckets(
 
 
 def _rows(points: Sequence[HistoryPoint], span: TimeSpan) -> list[tuple[str, ...]]:
-    """Return the figures as rows, newest first."""
     rows: list[tuple[str, ...]] = []
     for _, _, of in reversed(_buckets(points, span)):
         if not of:

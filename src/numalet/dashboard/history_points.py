@@ -79,7 +79,6 @@ def _together(first: HistoryPoint, second: HistoryPoint) -> HistoryPoint:
 
 
 def sums(points: Iterable[HistoryPoint]) -> dict[str, int]:
-    """Return the refusals by reason, over all points."""
     counts: dict[str, int] = {}
     for each in points:
         for reason, count in each.refused_by_reason.items():

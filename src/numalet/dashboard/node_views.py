@@ -34,8 +34,6 @@ _LEVELS: Final = {
 
 
 class ShownNode(Value):
-    """Facts about a shown node that never change."""
-
     title: str
     kind: SourceKind
 

@@ -44,8 +44,7 @@ def routes(shown: ShownSources) -> list[Route]:
         if row is None:
             return shown.message(_NO_POD, 404)
         name = f"{row.pod.namespace}/{row.pod.name}"
-        # A pod that has ended is no longer part of the node's state, so there is nothing to
-        # explain.
+        # A pod that has ended is not part of the node's state any more.
         has_story = row.is_rejected or (row.pod.uid in view.node.snapshot.pods)
         why = await explanations.of(view, row) if has_story else None
         return shown.page(

@@ -36,8 +36,6 @@ class ShownPod(Value, kw_only=True):
 
 
 class Filter(Value, kw_only=True):
-    """The filter; empty fields match everything."""
-
     text: str = ""
     status: str = ""
     qos: str = ""
@@ -57,7 +55,6 @@ class Filter(Value, kw_only=True):
         )
 
     def query(self, **other: str) -> str:
-        """Return the query of this table, with other values for some fields."""
         values = {name: getattr(self, name) for name in _FIELDS} | other
         return urlencode({name: value for name, value in values.items() if value})
 
@@ -122,7 +119,6 @@ def table(view: NodeView, wanted: Filter, now: datetime) -> ShownPods:
 
 
 def lines(view: NodeView, now: datetime, only: PodRow | None = None) -> list[ShownPod]:
-    """Return a line per pod in the order of acceptance, or one line for ``only``."""
     holders = {pod.uid: pod for pod in view.chart.pods}
     rows = view.rows if only is None else (only,)
     return [_line(row, holders.get(row.pod.uid), now) for row in rows]

@@ -103,7 +103,6 @@ class _Sampler:
         self.before = view
 
     async def wait(self) -> None:
-        """Wait for a change, or until the next point is due."""
         if self.node.source.view() is self.before:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self.sample_seconds):

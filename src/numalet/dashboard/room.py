@@ -36,12 +36,10 @@ class RoomRow(Value, kw_only=True):
 
     @property
     def free_bytes(self) -> int:
-        """Free memory without huge pages."""
         return sum(bar.free_bytes for bar in self.memory if bar.resource == resources.MEMORY)
 
     @property
     def is_empty(self) -> bool:
-        """True without CPUs, memory and devices."""
         return not (self.cpus or self.devices or any(bar.total_bytes for bar in self.memory))
 
 
@@ -62,7 +60,6 @@ class RoomTables(Value):
 
     @property
     def empty_ids(self) -> str:
-        """A list with ranges."""
         return cpu_set.text(self.empty).replace(",", ", ")
 
 

@@ -17,8 +17,6 @@ from numalet.dashboard.sources import FleetSource, NodeSource
 
 
 class Link(Value):
-    """A link that opens a session once, within a number of seconds."""
-
     url: str
     seconds: int
 

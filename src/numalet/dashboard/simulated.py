@@ -48,7 +48,6 @@ class SimulatedNode(Value):
 def source(
     title: str, scenario: Scenario, session: Session, at: datetime, notes: Sequence[Finding] = ()
 ) -> SimulatedNode:
-    """Execute the steps of a scenario, starting with this session."""
     records: list[Record] = []
     for step in scenario.steps:
         session, record = session.after(step)

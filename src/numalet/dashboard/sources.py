@@ -33,8 +33,6 @@ class Level(Enum):
 
 
 class Note(Value):
-    """A sentence for an administrator, its code, and its fix."""
-
     level: Level
     code: str
     text: str
@@ -81,8 +79,6 @@ class PodRow(Value, kw_only=True):
 
 
 class EventRow(Value, kw_only=True):
-    """One event, in the words of Kubernetes."""
-
     at: datetime
     is_warning: bool
     reason: str

@@ -24,7 +24,6 @@ def to_manifest(path: str, text: str, policy: str = "", scope: str = "") -> str 
 
 
 def to_pod(path: str, uid: str, way: str = "") -> str:
-    """Return the link to a pod of the node; ``way`` is the text of a change to show."""
     return _link(path, uid=uid, way=way)
 
 

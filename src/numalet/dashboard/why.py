@@ -29,8 +29,6 @@ _MOST_KEPT: Final = 32
 
 
 class WayOut(Value):
-    """A change that would admit the pod, and the resulting node."""
-
     text: str
     lost: tuple[str, ...]
     chart: NodeMap

@@ -45,7 +45,6 @@ def body(chart: NodeMap, explanation: Explanation, origin: PageOrigin) -> Any:
 
 
 def story(explanation: Explanation) -> StoryText:
-    """Return the texts of an explanation, for the part ``explanation_part``."""
     return StoryText(
         admitted=explanation.admitted,
         verdict=explanation.first_line,

@@ -14,7 +14,6 @@ from numalet.wording import numbers
 
 
 def body(chart: NodeMap, rows: MachineMap, origin: PageOrigin) -> Any:
-    """Return the body of the page, as markup; ``chart`` draws the same machine."""
     return templating.part(
         "bodies/machine.html",
         origin=origin,

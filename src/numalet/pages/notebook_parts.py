@@ -27,7 +27,6 @@ def framed(markup: str) -> str:
 
 
 def drawn(chart: NodeMap) -> str:
-    """Return the drawing of a node."""
     # Ids of several drawings in one notebook must differ, so they begin with a digest of the
     # content.
     digest = hashlib.sha256(node_drawing.draw(chart).encode()).hexdigest()
@@ -45,12 +44,10 @@ def decision(decided: Decision) -> str:
 
 
 def figures(matrix: Sequence[dict[str, Any]]) -> str:
-    """Return the rows of ``numalet.what_if`` as a table."""
     return _text_table(what_if_page.figures_table(matrix))
 
 
 def rows(title: str, given: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows for a data frame as a table."""
     if not given:
         return _text_table(TextTable(title, ("",), (("none",),)))
     columns = tuple(name.replace("_", " ") for name in given[0])

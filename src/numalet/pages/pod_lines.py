@@ -32,7 +32,6 @@ class PodLine(Value, kw_only=True):
 
 
 def of_chart(chart: NodeMap) -> tuple[PodLine, ...]:
-    """Return the pods with allocations, in the order of their admission."""
     return tuple(
         PodLine(
             uid=pod.uid,

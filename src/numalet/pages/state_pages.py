@@ -41,7 +41,6 @@ def compared(
     notes: Iterable[str],
     contradictions: Iterable[str] = (),
 ) -> Any:
-    """Return the body of the page of two sets: both drawn, and their differences in words."""
     both = [
         (chart.title, templating.trusted(node_drawing.draw(chart, width_px=_HALF_PX, prefix=mark)))
         for mark, chart in (("before-", before), ("after-", after))

@@ -20,7 +20,6 @@ class PageOrigin(Value, kw_only=True):
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Names with their texts, as far as known."""
         known = (
             ("machine", self.machine),
             ("kubelet", self.release),
@@ -31,8 +30,6 @@ class PageOrigin(Value, kw_only=True):
 
 
 class TextTable(Value):
-    """A table with a title; every row has one cell per column."""
-
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]

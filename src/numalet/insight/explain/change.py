@@ -75,8 +75,6 @@ class WithoutContainer(Value):
 
 
 class WithoutPods(Value):
-    """Some pods were deleted before."""
-
     code: ClassVar[str] = "explain/without-pods"
     sentence: ClassVar[str] = "delete {pods} first"
     uids: tuple[str, ...]

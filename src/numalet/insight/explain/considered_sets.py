@@ -143,8 +143,6 @@ def memory_answer(
 
 
 class _Wanted(Value):
-    """The sets to evaluate, in the order of hints."""
-
     masks: tuple[NumaMask, ...]
     is_complete: bool
 
@@ -284,7 +282,6 @@ def _set_answer(
 
 
 def _holders(ledger: MemoryLedger, group: NumaMask) -> tuple[ContainerKey, ...]:
-    """Return the containers with memory on exactly this set."""
     return tuple(
         sorted(
             key

@@ -50,8 +50,6 @@ class NamedMachine(Value, eq=False):
 
 
 class NamedConfig(Value, eq=False):
-    """A configuration and its name in the result; ``behaviour`` are the rules of its mode."""
-
     name: str
     config: KubeletConfig
     behaviour: Behaviour = EXACT
@@ -125,17 +123,14 @@ class VariantRow(Value):
 
     @property
     def groups(self) -> float:
-        """The mean number of groups over the runs."""
         return fmean(len(run.groups) for run in self.runs)
 
     @property
     def mean_span(self) -> float | None:
-        """The mean number of NUMA nodes of a placement, over the runs."""
         return _mean(run.mean_span for run in self.runs)
 
     @property
     def mean_distance(self) -> float | None:
-        """The mean distance inside a placement, over the runs."""
         return _mean(run.mean_distance for run in self.runs)
 
     def stranded_bytes(self, resource: str) -> dict[int, float]:

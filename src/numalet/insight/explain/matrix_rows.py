@@ -97,5 +97,4 @@ def _exact(figure: object) -> str:
 
 
 def option_text(options: Sequence[tuple[str, str]]) -> str:
-    """Format options like the kubelet's flag."""
     return ",".join(f"{name}={value}" for name, value in options)

@@ -35,7 +35,6 @@ def span_of(roster: Roster, snapshot: Snapshot, pod: Pod) -> NumaMask:
 
 
 def cpus_by_node(roster: Roster) -> dict[int, frozenset[int]]:
-    """Return the machine's CPUs by ascending NUMA node."""
     machine = roster.rules.machine
     by_node = {
         node.node_id: frozenset(cpu for core in node.cores for cpu in core.threads)
@@ -45,7 +44,6 @@ def cpus_by_node(roster: Roster) -> dict[int, frozenset[int]]:
 
 
 def groups(snapshot: Snapshot) -> tuple[NumaMask, ...]:
-    """Return the memory groups of several nodes that are in use, ascending."""
     node_groups = {node.group for node in snapshot.memory.nodes.values() if node.assignments}
     return tuple(sorted(group for group in node_groups if group.bit_count() > 1))
 

@@ -103,7 +103,6 @@ class SmallerRequestSearch(Value):
         return None
 
     def _end_of_run(self, admitted: int, refused: int) -> SmallerRequest | None:
-        """Find the boundary between an admitted and a refused amount."""
         while refused - admitted > 1:
             middle = (admitted + refused) // 2
             if self._is_enough(middle):
@@ -116,7 +115,6 @@ class SmallerRequestSearch(Value):
         return self.tally.reaches_goal(self.case, self.part.change(units))
 
     def _probes(self, traced: Story) -> list[int]:
-        """Return amounts to try below the request, largest first."""
         part = self.part
         # A regular grid, and the amounts that providers named: there the decision may change.
         grid = {part.asked * step // _STEPS for step in range(1, _STEPS)}

@@ -67,8 +67,6 @@ class AllocationRefusal(Value):
 
 
 class Story(Value):
-    """All events of one decision, in order."""
-
     decision: Decision
     roster: Roster
     subjects: tuple[AlignedSubject, ...]
@@ -127,7 +125,6 @@ def _subject(roster: Roster, pod: Pod, asked: HintsAsked, merged: Merged) -> Ali
 def _after_allocation(
     roster: Roster, decision: Decision, event: Allocated, pod: Pod, so_far: AllocatedResources
 ) -> AllocatedResources:
-    """Add the allocation of one more provider to the container's."""
     key = ContainerKey(decision.pod.uid, event.container.name)
     after = event.after
     cpus = after.cpu.cpus_of(*key) or frozenset()
@@ -150,7 +147,6 @@ def _after_allocation(
 
 
 def _by_node(roster: Roster, cpus: CpuSet) -> dict[int, CpuSet]:
-    """Return the CPUs by ascending NUMA node, without empty ones."""
     by_node = {
         node.node_id: cpus & {cpu for core in node.cores for cpu in core.threads}
         for node in roster.rules.machine.nodes

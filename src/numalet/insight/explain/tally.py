@@ -59,19 +59,16 @@ class Tally(Mutable):
     ended_early: bool = False
 
     def goes_on(self) -> bool:
-        """Return whether one more attempt is allowed."""
         if self.ended_early or self.tried >= MOST_TRIED or not self.keep_going():
             self.ended_early = True
         return not self.ended_early
 
     def counts_one(self) -> bool:
-        """Count one more attempt if it is allowed; return whether it is."""
         if self.goes_on():
             self.tried += 1
         return not self.ended_early
 
     def tried_outcome(self, case: Case, change: Change) -> ChangeOutcome | None:
-        """Return the outcome of a change, if an attempt is left."""
         return changes.outcome(case, change) if self.counts_one() else None
 
     def reaches_goal(self, case: Case, change: Change) -> bool:

@@ -23,7 +23,6 @@ def is_whole(rules: NodeRules) -> bool:
 
 
 def devices(facts: StateFacts, pod: Pod) -> dict[str, int]:
-    """Return devices by resource, sorted."""
     if is_whole(facts.node.rules):
         limits = pod_demand.effective_limits(pod, Overhead.EXCLUDED)
         every = {name: limit.value for name, limit in limits.items()}

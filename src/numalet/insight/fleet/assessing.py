@@ -51,7 +51,6 @@ class Assessment(Value):
 
     @property
     def fits(self) -> bool:
-        """True if the scheduler sends the pod to the node and the kubelet admits it."""
         return self.scheduler is None and self.rejection is None
 
     @property

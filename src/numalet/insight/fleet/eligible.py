@@ -98,7 +98,6 @@ class SchedulerQuestion(Value):
         return SchedulerQuestion(pod, tuple(ordered))
 
     def why_not(self, node: ClusterNode) -> SchedulerReason | None:
-        """Return why the scheduler does not send the pod there, if so."""
         return next(self._reasons(node), None)
 
     def about_the_node(self, node: ClusterNode) -> SchedulerReason | None:
@@ -106,7 +105,6 @@ class SchedulerQuestion(Value):
         return next(self._about_the_node(node), None)
 
     def left(self, node: ClusterNode) -> tuple[int, ...]:
-        """Return the free sums of the node for each requested resource."""
         return tuple([scheduler_sums.free_of(node.node, name) for name, _ in self.amounts])
 
     def _reasons(self, node: ClusterNode) -> Iterator[SchedulerReason]:
@@ -144,7 +142,6 @@ class SchedulerQuestion(Value):
 
 
 def why_not(node: ClusterNode, pod: ClusterPod) -> SchedulerReason | None:
-    """Return why the scheduler does not send the pod to the node, if so."""
     return SchedulerQuestion.about(pod).why_not(node)
 
 
@@ -162,7 +159,6 @@ def _is_selected(constraints: NodeConstraints, node: ClusterNode) -> bool:
 
 
 def taint_text(taint: Taint) -> str:
-    """Format a taint as ``kubectl taint`` does."""
     value = f"={taint.value}" if taint.value else ""
     return f"{taint.key}{value}:{taint.effect.value}"
 

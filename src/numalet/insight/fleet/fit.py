@@ -52,7 +52,6 @@ class ReasonGroup(Value):
 
     @property
     def text(self) -> str:
-        """The reason in words, without the number of nodes."""
         return self.reason.text
 
 
@@ -73,7 +72,6 @@ class Fit(Value, kw_only=True):
 
     @property
     def count(self) -> int:
-        """The number of copies that land."""
         return len(self.landings)
 
     @property
@@ -154,7 +152,6 @@ def _landed(
 def numa_nodes(
     rules: NodeRules, snapshot: Snapshot, placements: Mapping[str, Placement]
 ) -> tuple[int, ...]:
-    """Return the NUMA nodes of all exclusive resources of these containers, ascending."""
     ids: set[int] = set()
     cpus = frozenset(cpu for each in placements.values() for cpu in each.cpus)
     for node in rules.machine.nodes if cpus else ():

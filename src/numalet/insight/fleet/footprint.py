@@ -119,7 +119,6 @@ def scarcest_first(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def whole_numa_nodes(facts: StateFacts) -> NumaMask:
-    """Return the NUMA nodes without exclusive allocations."""
     held = numa_mask.of(node_id for node_id, each in facts.memory.items() if each.assignments)
     static = facts.node_class.static_cpus
     if static is not None:
@@ -181,7 +180,6 @@ def _places(after: StateFacts, placement: Placement) -> dict[str, NumaMask]:
 
 
 def _grouped(before: StateFacts, after: StateFacts) -> int:
-    """Return how many NUMA nodes the admission adds to memory groups."""
     return sum(
         each.group.bit_count() > 1 and each.group != before.memory[node_id].group
         for node_id, each in after.memory.items()
@@ -230,7 +228,6 @@ def _mask_of(after: StateFacts, resource: str, device_id: str) -> NumaMask:
 
 
 def distances(machine: MachineInfo) -> dict[tuple[int, int], int]:
-    """Return the distances between NUMA nodes; those that the machine omits are the defaults."""
     ids = machine.node_ids
     between: dict[tuple[int, int], int] = {}
     for node in machine.nodes:

@@ -27,8 +27,6 @@ MOST_SETS: Final = 50_000
 
 
 class Proof(Enum):
-    """Whether a set is proved to be the smallest one."""
-
     SMALLEST = "smallest"
     """No smaller set of evictable pods makes room on this node."""
     NOT_PROVED = "not-proved"
@@ -149,7 +147,6 @@ def free(
 def _with_reasons(
     cluster: Cluster, pod: ClusterPod, answers: Sequence[NodeAnswer]
 ) -> list[NodeAnswer]:
-    """Add to nodes without a set why they reject the pod even if empty."""
     hopeless = [cluster.nodes[each.name] for each in answers if each.outcome is Outcome.NO_SET]
     emptied = [
         replace(each, node=without(each.node.without_plugins(), each.node.snapshot.pods))
@@ -196,7 +193,6 @@ class _NodeSearch:
         self._next_size = 0
 
     def try_size(self, size: int) -> bool:
-        """Return whether a set of this size makes room."""
         self._going = self._search.cheapest_of_size(size)
         self._next_size = size + 1
         return self._going is not None
@@ -237,7 +233,6 @@ class _NodeSearch:
 
 
 def without(node: Node, uids: Iterable[str]) -> Node:
-    """Delete these pods from the node and from every manager."""
     for uid in uids:
         node = node.remove(uid)
     return node.release_stale()

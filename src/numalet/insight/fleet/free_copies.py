@@ -35,7 +35,6 @@ class CopiesAnswer(Value):
 
     @property
     def is_enough(self) -> bool:
-        """True if all copies fit after the evictions."""
         last = self.copies[-1]
         return last.answer.best is not None and (
             self.fit == self.asked or last.number == self.asked
@@ -64,7 +63,6 @@ def free_copies(
 
 
 def _after(cluster: Cluster, best: NodeAnswer, pod: ClusterPod, number: int) -> Cluster:
-    """Return the cluster after the evictions and the placement of the copy."""
     on = cluster.nodes[best.name]
     gone = {*best.leaving, *(each.pod.uid for each in best.going)}
     node, _ = free.without(on.node.without_plugins(), gone).admit(copy_of(pod.pod, number))

@@ -49,7 +49,6 @@ class FleetCell(Value, kw_only=True):
 
     @property
     def most_on_one(self) -> int:
-        """The largest free amount on a single NUMA node."""
         return max((each.free for each in self.shares), default=0)
 
     @property
@@ -85,7 +84,6 @@ class FleetMap(Value, kw_only=True):
     pools: tuple[MappedPool, ...]
 
     def of_pool(self, name: str) -> FleetMap:
-        """Return the map with only this pool; empty if the pool does not exist."""
         return replace(self, pools=tuple(each for each in self.pools if each.name == name))
 
     def folded(self) -> FleetMap:
@@ -150,7 +148,6 @@ class FleetMapper:
 
 
 def _resources(every: Iterable[StateFacts]) -> tuple[str, ...]:
-    """Return devices first: they are the scarcest."""
     devices: set[str] = set()
     types: set[str] = set()
     for facts in every:

@@ -20,7 +20,6 @@ class Judge:
         self._tables: dict[PodKey, VerdictTable] = {}
 
     def admits(self, on: ClusterNode, pod: ClusterPod, shape: PodKey) -> bool:
-        """Return whether the node, in its current state, admits a new pod of this shape."""
         table = self._tables.get(shape)
         if table is None:
             table = self._tables[shape] = self._verdicts.table(pod.pod)

@@ -125,7 +125,6 @@ def _spread(by_numa_node: Sequence[int]) -> str:
 
 
 def of(facts: StateFacts, pod: Pod, rejection: Rejection) -> Obstacle:
-    """Return the obstacle of a pod that the kubelet of the node refuses."""
     rules = facts.node.rules
     # A crash has nothing to do with free amounts.
     if not isinstance(rejection, KubeletWouldCrash):
@@ -175,7 +174,6 @@ def _width(every: Sequence[int], asked: int, policy: TopologyPolicy) -> int:
 
 
 def _most(by_numa_node: Sequence[int], width: int) -> int:
-    """Return the largest sum of ``width`` NUMA nodes."""
     return sum(sorted(by_numa_node, reverse=True)[:width])
 
 
@@ -230,7 +228,6 @@ def _of_memory(
 
 
 def _named(facts: StateFacts, pod: Pod) -> tuple[str, ...]:
-    """Return the pod's requests to the managers in words."""
     names = []
     if cpus := aligned.cpus(facts, pod):
         names.append(f"{cpus} CPUs")

@@ -35,7 +35,6 @@ class PreferredNodes:
         self._by_shape: dict[PodKey, _OfShape] = {}
 
     def put(self, node: ClusterNode) -> None:
-        """Replace a node with its current state."""
         self._nodes[node.name] = node
         self._changes.append(node.name)
 

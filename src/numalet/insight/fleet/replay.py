@@ -136,8 +136,6 @@ def most_asked(arrivals: Iterable[Arrival]) -> str:
 
 @dataclass(slots=True, eq=False)
 class _Job:
-    """One pod of the trace, and the number of its attempts."""
-
     number: int
     pod: ClusterPod
     shape: PodKey

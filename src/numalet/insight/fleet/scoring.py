@@ -80,7 +80,6 @@ class ScoredNodes:
         return self._nodes[name]
 
     def put(self, node: ClusterNode) -> None:
-        """Replace a node with its current state."""
         before = self._bucket_of.get(node.name)
         if before is not None:
             names = self._names[before]

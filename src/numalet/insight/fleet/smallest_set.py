@@ -122,7 +122,6 @@ class SetSearch:
         return tuple(chosen)
 
     def works(self, chosen: Sequence[Candidate]) -> bool:
-        """Return whether the node admits the pod without these pods and further evictions."""
         node = self.node
         for each in chosen:
             node = node.remove(each.uid)
@@ -190,7 +189,6 @@ class SetSearch:
         return gone < self.budgets[more.budget].allowed
 
     def _matters(self, each: Candidate, holders: set[str]) -> bool:
-        """Return whether evicting the pod can change anything."""
         return each.uid in holders or any(self._gives(each)) or bool(self._ports_in_the_way(each))
 
     def _gives(self, each: Candidate) -> tuple[int, ...]:
@@ -225,7 +223,6 @@ class SetSearch:
         return before
 
     def _sums(self) -> Iterator[Need]:
-        """Yield the short sums, and the amounts that each pod would release."""
         given = [self._gives(each) for each in self._useful]
         if self._lacks:
             yield [

@@ -80,12 +80,10 @@ class Traps(Value, kw_only=True):
 
     @property
     def stranded(self) -> dict[str, int]:
-        """The total by resource."""
         return _sum(each.stranded for each in self.traps)
 
 
 def shapes_of(cluster: Cluster) -> tuple[AskedShape, ...]:
-    """Return the shapes of the pods that run or wait, by descending number of pods."""
     return ShapeCounts().of(cluster.pods)
 
 
@@ -122,7 +120,6 @@ class TrapFinder:
         return self._counts.of(cluster.pods)
 
     def find(self, cluster: Cluster, asked: Sequence[ClusterPod] | None = None) -> Traps:
-        """Find the traps for these shapes, by default for those of the cluster's own pods."""
         if asked is None:
             known = self.shapes_of(cluster)
         else:
@@ -171,7 +168,6 @@ class TrapFinder:
 def _stranded(
     free: Mapping[str, int], assessed: Sequence[Assessment], amounts: Sequence[Mapping[str, int]]
 ) -> _Stranded | None:
-    """Return the stranded amounts of a node, if any."""
     fitting = tuple(number for number, each in enumerate(assessed) if each.fits)
     refused = tuple(
         (number, each.obstacle)

@@ -73,7 +73,6 @@ class Change(Value, kw_only=True):
         return given
 
     def of(self, spec: ClassSpec, share: MachineShare | None = None) -> ClassSpec:
-        """Return the class with this change, on the machine of this share."""
         config = spec.config
         config = replace(
             config,

@@ -96,7 +96,6 @@ def of_node(
     rules: VictimRules,
     budgets_of: Mapping[str, Sequence[int]],
 ) -> Victims:
-    """Classify each active pod of a node as a victim for the new pod."""
     candidates, leaving, kept = [], [], {}
     for uid in active_uids:
         known = cluster.pods.get(uid)

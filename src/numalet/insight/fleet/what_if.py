@@ -79,7 +79,6 @@ def what_if(
 
 
 def filled_again(node: Node, pods: Iterable[ClusterPod]) -> tuple[Node, tuple[ClusterPod, ...]]:
-    """Admit these pods in order; return the node and the rejected pods."""
     node, rejected = node.without_plugins(), []
     for each in pods:
         node, decision = node.admit(each.pod)

@@ -50,8 +50,6 @@ class ClaimUse(Value):
 
 
 class ClaimView(Value, dict=True):
-    """The documents, the pods, and the name of the node, empty if unknown."""
-
     documents: ClaimDocuments
     pods: tuple[Pod, ...]
     node_name: str = ""
@@ -255,7 +253,6 @@ def resource_of_device(device: SliceDevice) -> str:
 
 
 def capacity_of_device(device: SliceDevice) -> Quantity:
-    """Return the device's capacity of that resource."""
     name = _CAPACITY_OF_DRIVER.get(device.driver, "")
     single = Quantity.from_int(1) if device.driver == CPU_DRIVER else ZERO
     return device.capacity.get(name, single)

@@ -32,7 +32,6 @@ class JunitSuite(Value):
     skips_start: bool = False
 
     def numbers(self, bad: Collection[Severity]) -> dict[str, str]:
-        """Return the numbers of tests and failures as attributes."""
         failures = sum(row.severity in bad for row in self.rows) + bool(self.start_error)
         return {"tests": str(len(self.rows) + 1), "failures": str(failures), "errors": "0"}
 

@@ -9,6 +9,5 @@ MOST_NAMED: Final = 4
 
 
 def some_of(names: Sequence[str], joined: str = ", ") -> str:
-    """Return the first names, and the number of others."""
     more = len(names) - MOST_NAMED
     return joined.join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

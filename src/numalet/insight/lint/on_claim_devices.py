@@ -178,7 +178,6 @@ def _is_numa(attribute: str) -> bool:
 
 
 def _near(subject: LintSubject, number: int) -> str:
-    """Name the nearest node with CPUs."""
     nodes = {node.node_id: node for node in subject.machine.nodes}
     with_cpus = sorted(each for each, node in nodes.items() if node.cores)
     distances = nodes[number].distances if number in nodes else None
@@ -191,7 +190,6 @@ def _near(subject: LintSubject, number: int) -> str:
 
 
 def _place(subject: LintSubject, device: SliceDevice, path: str) -> Location:
-    """Return the place of a part of a device in its slice."""
     slices = subject.claims.slices
     of_device = next(each for each in slices if any(device is other for other in each.devices))
     return of_device.at(device.path + path)
@@ -301,7 +299,6 @@ class _Asking(Value):
 
 
 def _has(device: SliceDevice, asked: DeviceRequest) -> bool:
-    """Return whether one device has all the requested capacity."""
     return all(
         device.capacity.get(_complete(name, device), ZERO) >= amount
         for name, amount in asked.capacity.items()

@@ -149,7 +149,6 @@ _CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 
 
 def gates_of(subject: LintSubject) -> frozenset[str]:
-    """Return the feature gates that the claims, slices and pods require."""
     if not any(subject.claims.objects) and not any(pod.claims for pod in subject.pods):
         return frozenset()
     gated = (field.name for each in subject.claims.objects for field in each.gated_fields)
@@ -198,7 +197,6 @@ def fields_without_gate(subject: LintSubject) -> Iterator[Finding]:
 
 
 def _extended_requests(subject: LintSubject) -> Iterator[Finding]:
-    """Report requests for device classes by extended resource name."""
     if subject.gates.enabled(_EXTENDED):
         return
     named = {each.extended_resource for each in subject.claims.classes} - {""}

@@ -250,7 +250,6 @@ def _with_cpus(shares: Sequence[NodeShare]) -> list[NodeShare]:
 
 
 def _level(shares: Sequence[NodeShare]) -> int:
-    """Return the rest on the relevant node that has least left."""
     return min((share.left_bytes for share in _with_cpus(shares)), default=0)
 
 

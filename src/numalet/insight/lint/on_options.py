@@ -202,7 +202,6 @@ def _turns_on_whole_cores(cpu: CpuRules) -> bool:
 
 
 def _split_cores(subject: LintSubject, reserved: CpuSet) -> list[tuple[int, ...]]:
-    """Return cores with reserved and other threads."""
     cores = (core.threads for node in subject.machine.nodes for core in node.cores)
     return [core for core in cores if 0 < len(reserved.intersection(core)) < len(core)]
 

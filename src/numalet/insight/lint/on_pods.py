@@ -169,7 +169,6 @@ def never_admitted(subject: LintSubject, node: Node) -> Iterator[Finding]:
 
 
 def one_after_the_other(subject: LintSubject, node: Node) -> Iterator[Finding]:
-    """Report problems that several pods cause together, admitted in their order."""
     # The hang and the empty pool both come from exclusive CPUs.
     if node.rules.cpu.policy is not CpuPolicy.STATIC:
         return

@@ -54,7 +54,6 @@ class LintPodRejectedAfterRestart(LintWarning):
 
 
 def after_a_restart(subject: LintSubject, empty: Node) -> Iterator[Finding]:
-    """Report the pod that keeps the kubelet from starting again, or the pods that are lost."""
     node = starting.started(subject, subject.state_files) if subject.state_files else empty
     # In native mode a running pod that is rejected continues.
     if isinstance(node, StartRefused) or subject.behaviour.state_follows_the_machine:

@@ -91,5 +91,4 @@ def _locations(where: Location, main_file: str) -> list[dict[str, Any]]:
 
 
 def is_file(where: Location) -> bool:
-    """Return whether the place is in a file rather than a flag."""
     return bool(where.document) and not where.document.startswith("--")

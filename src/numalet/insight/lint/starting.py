@@ -30,7 +30,6 @@ class StartResult(Value):
 
 
 def start(subject: LintSubject) -> StartResult:
-    """Start a kubelet with this configuration, on this machine, with these files."""
     outcome = started(subject, subject.state_files)
     empty = started(subject, {}) if subject.state_files else outcome
     node = empty if isinstance(empty, Node) else None
@@ -57,7 +56,6 @@ def restarted(
     pods: Iterable[Pod],
     running: Iterable[ContainerKey] | None = None,
 ) -> KubeletRestart | StartRefused:
-    """Restart the kubelet of a subject with these files while these pods run."""
     return restarting.restart(
         subject.config,
         subject.machine,
@@ -73,7 +71,6 @@ def restarted(
 def _not_reached(
     subject: LintSubject, stage: StartStage, empty: Node | StartRefused
 ) -> tuple[Finding, ...]:
-    """Return the errors after the stage that ended the start."""
     if stage in (StartStage.NODE_ALLOCATABLE, StartStage.UNDECIDED):
         return ()
     if stage in (StartStage.CPU_MANAGER_START, StartStage.MEMORY_MANAGER_START):

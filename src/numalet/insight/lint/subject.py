@@ -78,7 +78,6 @@ class LintSubject(Value, kw_only=True, dict=True):
 
     @cached_property
     def release_rules(self) -> ReleaseRules:
-        """The rules of the release with the configured feature gates."""
         return self.release.rules_with(self.gates.enabled)
 
     @cached_property

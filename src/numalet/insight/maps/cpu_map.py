@@ -30,8 +30,6 @@ class CpuCell(Value):
 
 
 class NodeCpus(Value):
-    """The CPUs of one NUMA node, core by core."""
-
     node_id: int
     cores: tuple[tuple[CpuCell, ...], ...]
 

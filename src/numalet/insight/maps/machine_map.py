@@ -59,7 +59,6 @@ class MachineMap(Value, kw_only=True):
 
 
 def machine_map(machine: Machine, view: View, notes: Iterable[Finding] = ()) -> MachineMap:
-    """Return the map of a machine; ``notes`` are those of its reader."""
     info = kubelet_view(machine)
     all_notes = (*notes, *machine_notes(machine, info))
     if view is View.KUBELET:

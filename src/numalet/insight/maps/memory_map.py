@@ -19,8 +19,6 @@ from numalet.core.snapshot.snapshot import Snapshot
 
 
 class TypeRow(Value):
-    """One memory type, on one NUMA node or in a group of them."""
-
     resource: str
     total_bytes: int
     system_reserved_bytes: int
@@ -30,8 +28,6 @@ class TypeRow(Value):
 
 
 class MemoryNodeRow(Value):
-    """One NUMA node: its class, its types, its assignments, the nodes of its group."""
-
     node_id: int
     node_class: NodeClass
     assignments: int

@@ -141,7 +141,6 @@ class NodeMap(Value, kw_only=True):
 
 
 def of_machine(machine: MachineInfo, title: str, devices: Devices = NO_DEVICES) -> NodeMap:
-    """Return the map of a machine without a kubelet: all of it is free."""
     cores = _cores(cpu_map.cpu_map(_NOTHING_HELD, machine, cpu_set.EMPTY))
     return NodeMap(
         title=title,
@@ -292,7 +291,6 @@ def _parts(alone: Mapping[str, int], reserved_bytes: int) -> Iterator[MemoryPart
 def _groups(
     ledgers: Mapping[int, NodeMemory], held: Mapping[ContainerKey, Placement]
 ) -> tuple[MemoryGroup, ...]:
-    """Return groups of several NUMA nodes, by their lowest node."""
     groups = sorted({numa_mask.ids(each.group) for each in ledgers.values()})
     holders = {
         nodes: dict.fromkeys(

@@ -35,7 +35,6 @@ def pod_sums(decision: Decision, machine: MachineInfo) -> PodSums:
 def of_pod(
     uid: str, placements: Collection[Placement], snapshot: Snapshot, machine: MachineInfo
 ) -> PodSums:
-    """Return the sums over the placements of a pod's containers in this snapshot."""
     cpus: CpuSet = frozenset().union(*(held.cpus for held in placements))
     nodes = {
         node.node_id for node in machine.nodes for core in node.cores if cpus & {*core.threads}

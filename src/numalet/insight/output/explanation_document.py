@@ -98,7 +98,6 @@ def explanation(
 
 
 def not_started(refused: StartRefused, release: Release = DEFAULT) -> ExplanationNotStartedDocument:
-    """Return the document of a kubelet of this release that does not start."""
     return ExplanationNotStartedDocument(
         schema="numalet.explanation/2",
         release=release.name,

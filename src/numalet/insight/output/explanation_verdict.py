@@ -108,7 +108,6 @@ def _nowhere(
 
 
 def _asked(explanation: Explanation, subject: str, names: Iterable[str]) -> str:
-    """Return the container's requests of these resources, in brackets."""
     for container in explanation.pod.containers:
         if container.name == subject:
             asked = [f"{n} {container.requests[n]}" for n in names if n in container.requests]

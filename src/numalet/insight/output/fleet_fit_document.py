@@ -199,12 +199,10 @@ def of_traps(
 
 
 def shape_name(shape: AskedShape) -> str:
-    """Return the name of the pod that represents the shape."""
     return str(shape.pod.pod)
 
 
 def origins(cluster: Cluster) -> OriginsDocument:
-    """Return the sources of the ledgers of a cluster."""
     counts = {origin.value: count for origin, count in cluster.origins().items()}
     return OriginsDocument(
         published=counts.get("published", 0),
@@ -218,7 +216,6 @@ def origins(cluster: Cluster) -> OriginsDocument:
 
 
 def placements(by_container: Mapping[str, Placement]) -> dict[str, FleetPlacementDocument]:
-    """Return the exclusive resources of each container."""
     return {name: _placement(each) for name, each in by_container.items()}
 
 

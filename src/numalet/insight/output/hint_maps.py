@@ -24,12 +24,10 @@ _Nodes = tuple[int, ...]
 
 
 def of_explanation(explanation: Explanation) -> tuple[HintMap, ...]:
-    """Return a map for each subject, in the order of the decision."""
     return tuple(of_subject(each, explanation.policy.value) for each in explanation.subjects)
 
 
 def of_subject(subject: SubjectDocument, policy: str) -> HintMap:
-    """Return the hints for this subject, under a topology policy of this name."""
     answers = subject.answers
     by_answer = [{tuple(each.nodes): each for each in answer.sets} for answer in answers]
     merged = subject.merged

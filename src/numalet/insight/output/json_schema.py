@@ -39,7 +39,6 @@ def _text(value: object) -> str:
 
 
 def of(*types: type[Any]) -> Schema:
-    """Return the schema of a document that is of one of these types."""
     schemas, parts = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
     schema = schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
     published: Schema = _published({"$schema": DIALECT, **schema, "$defs": parts})

@@ -20,7 +20,6 @@ class TypeDocument(OutputDocument):
 
 
 def types(rows: Iterable[TypeRow]) -> list[TypeDocument]:
-    """Return the memory types of a NUMA node or a group."""
     return [
         TypeDocument(
             resource=row.resource,

@@ -52,7 +52,6 @@ def kept(explanation: Explanation) -> str:
 
 
 def missing_pages(explanation: Explanation) -> Iterator[str]:
-    """Yield how to allocate huge pages that the command requests and the machine lacks."""
     (container,) = explanation.pod.containers
     for resource, text in container.requests.items():
         page = resources.page_bytes(resource)

@@ -64,7 +64,6 @@ class ReserveDocument(msgspec.Struct, kw_only=True):
 
 
 def of(plan: Plan, written: ChangedFile | None) -> ReserveDocument:
-    """Return the document of a plan, and of the file that it was written into."""
     is_changed = written is not None and written.backup is not None
     return ReserveDocument(
         schema=SCHEMA,
@@ -92,7 +91,6 @@ def of(plan: Plan, written: ChangedFile | None) -> ReserveDocument:
 
 
 def entries(plan: Plan) -> list[ReservedMemoryEntry]:
-    """Return ``reservedMemory`` as in KubeletConfiguration."""
     return [
         ReservedMemoryEntry(
             numa_node=entry.numa_node,

@@ -78,7 +78,6 @@ class RunDocument(OutputDocument, kw_only=True):
 def refused(
     pod: Pod, reason: str, message: str, fits_when_empty: bool, by: By, *, release: str = ""
 ) -> RunDocument:
-    """Return the document of a command without a place."""
     return RunDocument(
         schema=SCHEMA,
         pod=_pod(pod),

@@ -99,7 +99,6 @@ def refused(pod: Pod, rejection: Rejection) -> RefusedDocument:
 
 
 def not_asked(decision: Decision) -> list[NotAskedDocument]:
-    """Return the predicates that might have refused the pod."""
     return [NotAskedDocument(each.predicate, each.why) for each in decision.not_asked]
 
 

@@ -279,7 +279,6 @@ def compared(
 
 
 def checked(check: RestoreCheck, root_dir: str) -> CheckedDocument:
-    """Return whether a kubelet accepts the files, and what has changed."""
     refused = check.refused
     return CheckedDocument(
         schema="numalet.state-restore-check/1",
@@ -307,7 +306,6 @@ def rebased(result: Rebased, backups: Mapping[str, str]) -> RebasedDocument:
 
 
 def _kept(result: Rebased) -> dict[str, Any]:
-    """Return the fields of a ``KeptDocument``."""
     return {
         "changes": sorted(result.files),
         "kept": {name: _containers(keys) for name, keys in result.kept.items()},
@@ -329,7 +327,6 @@ def finding(of: Finding) -> StateFindingDocument:
 
 
 def _parts(of: Finding) -> dict[str, Any]:
-    """Return the fields of a ``StateFindingDocument``."""
     return {
         "code": of.code,
         "severity": of.severity,

@@ -124,7 +124,6 @@ def following(behaviour: Behaviour, release: str | Release | None) -> Behaviour:
 
 
 def machine_and_devices(machine: AnyMachine) -> tuple[MachineInfo, Devices]:
-    """Return the kubelet's view of a machine, and the devices of its profile."""
     match machine:
         case MachineInfo():
             return machine, NO_DEVICES

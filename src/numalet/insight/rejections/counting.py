@@ -19,8 +19,6 @@ StormKey: TypeAlias = tuple[TopOwner, str]
 
 
 class Counted(Value):
-    """One rejection with its time and node."""
-
     at_seconds: float
     key: StormKey
     node: str

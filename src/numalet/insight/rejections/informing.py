@@ -34,8 +34,6 @@ _SEARCHED_NODES: Final = 4
 
 
 class Informed(Value):
-    """The last event of an owner, and its time."""
-
     at_seconds: float
     cause: frozenset[str]
 
@@ -44,7 +42,6 @@ class Informed(Value):
         return not 0 <= now_seconds - self.at_seconds < rules.window_seconds
 
     def is_old(self, now_seconds: float, rules: BreakerRules) -> bool:
-        """Return whether the same cause may be reported again."""
         return not 0 <= now_seconds - self.at_seconds < rules.inform_seconds
 
 

@@ -34,7 +34,6 @@ class EndMark(Value):
 
 
 def moment_text(seconds: float) -> str:
-    """Format a time for a mark: whole seconds, UTC."""
     return datetime.fromtimestamp(int(seconds), UTC).strftime(_MOMENT)
 
 

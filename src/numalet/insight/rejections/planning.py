@@ -246,8 +246,6 @@ class _Plan:
 
 
 class _IsIssued(Value):
-    """Whether an action with a verb was just planned for an object of one kind."""
-
     issued: Mapping[IssuedKey, float]
     kind: str
 

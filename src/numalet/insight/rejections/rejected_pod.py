@@ -74,7 +74,6 @@ class RejectedPod:
 
     @property
     def node(self) -> str:
-        """The node whose kubelet rejected it."""
         return self.pod.pod.node_name
 
 

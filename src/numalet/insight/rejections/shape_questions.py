@@ -71,7 +71,6 @@ class ShapeQuestions(Value):
     pods: Mapping[str, ClusterPod]
 
     def is_admitted_on(self, node: str, shape: str) -> bool | None:
-        """Return whether the node would admit a pod of the shape, if known."""
         there, pod = self.cluster.nodes.get(node), self.pods.get(shape)
         if there is None or pod is None:
             return None

@@ -40,7 +40,6 @@ class TaintRoom(Mutable):
         return self.slots[kind[0]] > 0 and node in usable and len(usable) > 1
 
     def may_all_have(self, nodes: Iterable[str]) -> bool:
-        """Return whether all of these nodes may have the taint at the same time."""
         trial = TaintRoom(
             dict(self.slots), {kind: set(names) for kind, names in self.usable.items()}, self.kinds
         )
@@ -60,7 +59,6 @@ class TaintRoom(Mutable):
         return self.slots[kind[0]] < 0 or (is_usable and not self.usable[kind])
 
     def give(self, node: str) -> None:
-        """Count the taint on this node."""
         kind = self.kinds[node]
         self.slots[kind[0]] -= 1
         self.usable[kind].discard(node)
@@ -95,7 +93,6 @@ def room(
 
 
 def most(nodes: int, rules: BreakerRules) -> int:
-    """Return how many nodes of a pool of this size may have the taint at the same time."""
     # Without the tolerance, 0.29 of 100 nodes would be 28.999... and round down to 28.
     return max(0, min(nodes - 1, math.floor(nodes * rules.taint_share + _ROUNDING)))
 

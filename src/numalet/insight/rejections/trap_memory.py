@@ -35,7 +35,6 @@ class TrapMemory(Value, kw_only=True):
     lifted_at_seconds: float | None = None
 
     def taint_seconds(self, rules: BreakerRules) -> float:
-        """Return how long the taint lasts this time."""
         return min(_doubled(rules.taint_seconds, self.times), rules.longest_taint_seconds)
 
     def may_be_lifted(self, now_seconds: float) -> bool:

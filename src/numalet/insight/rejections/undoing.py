@@ -12,7 +12,6 @@ from numalet.insight.rejections.actions import LiftCause, LiftTaint, ResumeJob
 def undo_plan(
     nodes: Iterable[Mapping[str, Any]], jobs: Iterable[Mapping[str, Any]]
 ) -> tuple[LiftTaint | ResumeJob, ...]:
-    """Return the undo actions for all given Node and Job objects, by name."""
     # Deleted and recreated pods are left alone: no container of the first ever ran, and the second
     # belong to the user.
     why = LiftCause.UNDO.value

@@ -50,7 +50,6 @@ class BackOffs(Value):
         return self.by_shape.get(shape, _NONE) if self.by_shape else _NONE
 
     def holds(self, node_name: str, shape: ShapeKey, seen: StateKey, now_seconds: float) -> bool:
-        """Return whether the node, in its current state ``seen``, gets no pod of the shape now."""
         known = self.of_shape(shape).get(node_name)
         return known is not None and known.holds(seen, now_seconds)
 

@@ -46,7 +46,6 @@ class ExpectedNodes:
 
     @property
     def promises(self) -> Mapping[str, Promise]:
-        """Promises by the uid of the pod."""
         return self._by_uid
 
     def base(self, name: str) -> ClusterNode | None:
@@ -82,7 +81,6 @@ class ExpectedNodes:
         self._renew(promise.node_name)
 
     def pass_time(self, now_seconds: float) -> list[Promise]:
-        """End and return the promises that expired."""
         late = [each for each in self._by_uid.values() if each.until_seconds <= now_seconds]
         for each in late:
             self.release(each.pod.pod.uid)

@@ -186,7 +186,6 @@ class NodeFilter:
         return self.back_offs.of_shape(shape)[node_name].seconds
 
     def left_alone(self, of: ShapeVerdicts, pod: Pod, now_seconds: float) -> frozenset[str]:
-        """Return the names of the nodes that get no pod of this shape now."""
         if not self.back_offs:
             return frozenset()
         known = self.back_offs.of_shape(shapes.shape_key(pod))

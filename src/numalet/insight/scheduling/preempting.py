@@ -42,13 +42,10 @@ class VictimSet(Value):
 
 
 class RunningPods(Value, kw_only=True):
-    """Running pods of the cluster by uid, and the budgets that guard them."""
-
     pods: Mapping[str, ClusterPod] = MappingProxyType({})
     budgets: Sequence[DisruptionBudget] = ()
 
     def guarded(self) -> frozenset[str]:
-        """Return the uids of the pods that a disruption budget guards."""
         return frozenset[str]().union(*[each.pod_uids for each in self.budgets])
 
 

@@ -45,7 +45,6 @@ _NOTHING_TO_SHARE: Final = "EmptyPodSharedPoolError"
 
 
 def text(facts: StateFacts, pod: Pod, rejection: Rejection) -> str:
-    """Return the line for a pod that the node with these facts refuses."""
     line = PREFIX + _of_obstacle(facts, pod, rejection)
     return line if len(line) <= MOST_CHARACTERS else line[: MOST_CHARACTERS - 3] + "..."
 

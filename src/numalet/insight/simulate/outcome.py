@@ -155,7 +155,6 @@ def _resource_hints(hints: ResourceHints) -> list[dict[str, Any]] | dict[str, An
 
 
 def _summary(rule: HintRule) -> dict[str, Any]:
-    """Summarise hints that are too many to list."""
     return {
         "preferred_size": rule.preferred_size,
         "smallest_size": rule.smallest_size,

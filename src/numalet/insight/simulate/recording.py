@@ -226,7 +226,6 @@ def _entries(allocated: Mapping[str, Resources]) -> list[dict[str, Any]]:
 
 
 def _constrain(spec: dict[str, Any], constraints: NodeConstraints) -> None:
-    """Write the pod's constraints on its node into its spec."""
     if constraints.selector:
         spec["nodeSelector"] = dict(constraints.selector)
     if constraints.os_name:

@@ -31,8 +31,6 @@ class Removed(Value):
 
 
 class Restarted(Value):
-    """The kubelet restarted and admitted the pods again in this order."""
-
     decisions: tuple[Decision, ...]
 
 
@@ -59,7 +57,6 @@ class Session(Value):
     pods: Mapping[str, Pod] = MappingProxyType({})
 
     def after(self, step: Step) -> tuple[Session, Record]:
-        """Return the session after one step, and the record of the step."""
         match step:
             case AdmitStep(pod):
                 node, decision = self.node.admit(pod)

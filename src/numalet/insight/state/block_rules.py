@@ -148,7 +148,6 @@ class StateWouldNotRestart(Finding):
 
 
 def breaches(state: MemoryState) -> Iterator[Finding]:
-    """Yield all violations of the entries, and of entries and node map together."""
     ledger = state.ledger
     of_blocks = [finding for key in ledger.holders() for finding in _container(ledger, key)]
     of_blocks += _whole_pods(ledger)

@@ -53,7 +53,6 @@ class DriftStrictReservation(Finding):
 
 
 def drift(staff: Roster, state: CpuState) -> Iterator[Finding]:
-    """Yield the differences between the sets in the file and those of machine and rules."""
     policy, ledger = staff.static_cpus, state.ledger
     if policy is None or not (ledger.default or ledger.exclusive):
         return
@@ -86,7 +85,6 @@ def _cpus(policy: CpuStaticPolicy, ledger: CpuLedger) -> Iterator[Finding]:
 
 
 def _count(ledger: CpuLedger, cpus: CpuSet) -> int:
-    """Return how many containers hold one of these CPUs."""
     return sum(
         bool(held & cpus)
         for containers in ledger.exclusive.values()

@@ -39,8 +39,6 @@ class GroupRow(Value):
 
 
 class HeldMemory(Value):
-    """Some memory of one type on a set of nodes."""
-
     node_ids: tuple[int, ...]
     resource: str
     size_bytes: int

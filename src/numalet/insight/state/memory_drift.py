@@ -99,7 +99,6 @@ _MOST_LOST_ON_THE_WAY_BYTES: Final = 4 << 20
 
 
 def drift(staff: Roster, state: MemoryState) -> Iterator[Finding]:
-    """Yield the differences between the node map in the file and that of machine and rules."""
     nodes, now = state.ledger.nodes, roster.initial_memory(staff.rules)
     if not nodes:
         return
@@ -120,7 +119,6 @@ def _at(node_id: int) -> Location:
 
 
 def _holders(ledger: MemoryLedger, node_id: int) -> int:
-    """Return how many containers have an allocation on this node."""
     return sum(
         any(node_id in block.nodes for block in blocks)
         for containers in ledger.blocks.values()

@@ -72,7 +72,6 @@ HIGHEST_NODE_ID: Final = 1023
 
 
 def notes(nodes: Mapping[int, NodeMemory], machine: MachineInfo | None) -> Iterator[Finding]:
-    """Yield the reasons why a kubelet does not start with this node map."""
     highest, most = EXACT.highest_node_id, EXACT.default_node_limit
     high = [i for i in nodes if highest is not None and highest < i <= HIGHEST_NODE_ID]
     if high and highest is not None:

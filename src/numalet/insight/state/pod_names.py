@@ -15,7 +15,6 @@ from numalet.insight.state.reading import States
 def names(
     states: States, holders: Iterable[HolderRow], listed: Iterable[ListedPod]
 ) -> dict[str, str]:
-    """Return the names of identified pods by uid."""
     pods: dict[str, dict[str, Holdings]] = {}
     for row in holders:
         held = pods.setdefault(row.key.pod_uid, {})

@@ -56,7 +56,6 @@ def findings(restart: KubeletRestart, after_reboot: KubeletRestart) -> Iterator[
 
 
 def moved(pod: Readmission) -> Iterator[RestartPodMoved]:
-    """Yield the containers of the pod whose allocation changes."""
     for move in pod.moves:
         yield RestartPodMoved(
             pod=str(pod.pod),

@@ -61,7 +61,6 @@ class MemoryState(Value):
 
     @property
     def policy_name(self) -> str:
-        """The policy of the kubelet that wrote the file."""
         return self.document.policy_name
 
     @property
@@ -92,7 +91,6 @@ class CpuState(Value):
 
     @property
     def policy_name(self) -> str:
-        """The policy of the kubelet that wrote the file."""
         return self.reading.document.policy_name
 
     @property
@@ -140,8 +138,6 @@ State: TypeAlias = MemoryState | CpuState | DeviceState
 
 
 class States(Value):
-    """The state files of a directory that exist and can be read."""
-
     memory: MemoryState | None = None
     cpu: CpuState | None = None
     device: DeviceState | None = None

@@ -25,15 +25,12 @@ they are alike.
 
 
 class Restart(Enum):
-    """The result of the next start."""
-
     YES = "yes"
     BY_CHANCE = "by chance"
     NO = "no"
 
 
 def would_restart(ledger: MemoryLedger) -> Restart:
-    """Predict whether v1.32 would start with this ledger on the ledger's machine."""
     initial = emptied(ledger.nodes)
     # The kubelet visits pods and containers in random order, and the last block on a node
     # determines its group.
@@ -53,7 +50,6 @@ def _as_counted(ledger: MemoryLedger) -> MemoryLedger:
 
 
 def emptied(nodes: Mapping[int, NodeMemory]) -> dict[int, NodeMemory]:
-    """Return the node map without allocations."""
     return {
         node_id: NodeMemory(
             0,

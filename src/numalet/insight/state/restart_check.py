@@ -111,7 +111,6 @@ class RestoreCheck(Value):
 
     @property
     def loses_pods(self) -> bool:
-        """True if the kubelet rejects a running pod."""
         return any(each.severity is Severity.ERROR for each in self.pods or ())
 
 

@@ -110,7 +110,6 @@ def _named(pod: MapPod, names: Mapping[str, str]) -> MapPod:
 
 
 def _machine(memory: MemoryLedger) -> MachineInfo:
-    """Return a machine with these NUMA nodes, without further facts."""
     sizes = {
         node_id: sum(table.total for table in node.tables.values())
         for node_id, node in memory.nodes.items()

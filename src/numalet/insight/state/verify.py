@@ -109,7 +109,6 @@ def verify(
 def verify_directory(
     files: Mapping[str, str], machine: MachineInfo | None = None, release: Release | None = None
 ) -> tuple[FileReport, ...]:
-    """Verify all files of a directory, and report a missing one."""
     missing = (
         FileReport(finding.where.document, None, None, None, None, (finding,))
         for finding in state_missing.findings(files)
@@ -119,7 +118,6 @@ def verify_directory(
 
 
 def rule(finding: Finding) -> str:
-    """Return the rule that this finding violates."""
     return _RULES.get(type(finding), finding.why)
 
 

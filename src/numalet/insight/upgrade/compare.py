@@ -125,7 +125,6 @@ class ReleasesCompared(Value):
 
 
 def compare(before: LintSubject, after: LintSubject) -> ReleasesCompared:
-    """Return the changes between two subjects that differ only in their release."""
     first, second = rules.check(before), rules.check(after)
     settable = _settable(before), _settable(after)
     # If neither release starts with the files, one finding covers their content.

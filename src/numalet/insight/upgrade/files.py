@@ -57,7 +57,6 @@ class UpgradeNoWayBack(WarningFinding):
 def changes(
     before: LintSubject, after: LintSubject, first: KubeletRestart, second: KubeletRestart
 ) -> Iterator[Finding]:
-    """Yield effects of the upgrade on these state files, and whether a downgrade works."""
     earlier, later = before.release.name, after.release.name
     if before.state_files:
         nodes = first.began, second.began
@@ -100,7 +99,6 @@ def _of_pod(node: Node, uid: str) -> Placement:
 
 
 def _way_back(before: LintSubject, later: Node) -> StartRefused | None:
-    """Return why the earlier release does not start with files that the later one wrote."""
     # A file keeps the text that was read until its content changes; a downgrade has to read the
     # later format.
     written = later.at(replace(later.snapshot, files_as_read={})).state_files()

@@ -122,7 +122,6 @@ def _as_it_writes(pod: Pod) -> Pod:
 def changes(
     before: LintSubject, after: LintSubject, first: KubeletRestart, second: KubeletRestart
 ) -> Iterator[Finding]:
-    """Yield the pods with different decisions in the two releases."""
     earlier, later = before.release.name, after.release.name
     for one, other in zip(first.pods, second.pods, strict=True):
         was, is_now = one.decision, other.decision

@@ -108,7 +108,6 @@ class CheckCombination(Value):
 
     @property
     def rows(self) -> tuple[FindingRow, ...]:
-        """The findings that are not ignored, or the reasons why the check was impossible."""
         return self.unusable if self.result is None else self.result.rows
 
     def exit_status(self, *, strict: bool = False) -> int:
@@ -134,8 +133,6 @@ def _read(part: Callable[[], T]) -> _Part[T]:
 
 
 class CheckParts(Value):
-    """All parts of a check that could be read, and their sources."""
-
     machine: _Part[LoadedMachine]
     gathered: _Part[GatheredConfig]
     config: _Part[LoadedConfig]
@@ -146,8 +143,6 @@ class CheckParts(Value):
 
 
 class ReadSubject(Value):
-    """The subject of the check, and the notes of its readers."""
-
     subject: LintSubject
     noticed: tuple[Finding, ...]
 
@@ -178,14 +173,12 @@ def parts_of(pieces: CheckInputs) -> CheckParts:
 
 
 def with_release(parts: CheckParts, release: Release) -> CheckParts:
-    """Return the parts with the configuration as the kubelet of this release reads it."""
     return replace(parts, config=_loaded(parts.gathered, release.name))
 
 
 def _loaded(
     gathered: _Part[GatheredConfig], release: str | None, kubelets: Sequence[KubeletAtHand] = ()
 ) -> _Part[LoadedConfig]:
-    """Return the configuration as a release reads it, or why its sources could not be read."""
     if gathered.value is None:
         return _Part(None, gathered.findings)
     return _read(partial(gathered.value.loaded, release, kubelets))
@@ -274,7 +267,6 @@ def _judged(pieces: CheckInputs, parts: CheckParts) -> CheckResult:
 def counted_rows(
     pieces: CheckInputs, found: Iterable[Finding]
 ) -> tuple[tuple[FindingRow, ...], int]:
-    """Return the findings not ignored, in words and with their files, and the number of others."""
     placed = _placed(map(partial(_in_state_file, pieces), found), pieces.config)
     placed_rows = rows.rows(placed)
     counted = choosing.counted(placed_rows, pieces.choice, cache(_lines_of))
@@ -326,8 +318,6 @@ def _lines_of(document: str) -> Sequence[str]:
 
 
 class _Inputs(Value):
-    """The documents of the readable files, and the findings on the others."""
-
     documents: Sequence[tuple[str, Sequence[YamlDocument]]]
     findings: tuple[Finding, ...]
 

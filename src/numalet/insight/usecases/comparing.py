@@ -63,8 +63,6 @@ class Comparison(Value, kw_only=True):
 
 
 class PreparedMatrix(Value):
-    """The variants, the pods, and the findings of their readers."""
-
     variants: tuple[Variant, ...]
     pods: tuple[Pod, ...]
     notes: tuple[Finding, ...]

@@ -165,7 +165,6 @@ def prepare(question: ExplainInputs) -> PreparedCase:
 
 
 def _names(known: PodNames, prepared: Prepared) -> Mapping[str, str]:
-    """Return the names of the pods of the state files by uid, as far as known."""
     if not known.by_uid and not known.listed:
         return {}
     states = reading.read(prepared.scenario.state_files)
@@ -190,7 +189,6 @@ def _chosen(pods: Sequence[Pod], name: str | None, rejected: Container[str]) -> 
 
 
 def _asked_anew(pod: Pod, rejected: Mapping[str, RecordedRejection]) -> list[Finding]:
-    """Return a note if a kubelet rejected the pod before."""
     if pod.uid not in rejected:
         return []
     return [ExplainAskedAnew(pod=str(pod), reason=rejected[pod.uid].reason)]

@@ -69,8 +69,6 @@ class FleetClass(Value):
 
 
 class Fleet(Value):
-    """The content of a fleet file with opened machines and configurations."""
-
     pools: tuple[FleetClass, ...]
     pods: tuple[ClusterPod, ...] = ()
 

@@ -114,7 +114,6 @@ class UsedKubelet(Value, kw_only=True):
     notes: tuple[Finding, ...] = ()
 
     def is_gone(self, uid: str) -> bool:
-        """Return whether the kubelet does not manage this pod any more."""
         return self.known_pods is not None and uid not in self.known_pods
 
 

@@ -263,7 +263,6 @@ def flag_value(entries: Sequence[ReservedMemory]) -> str:
 
 
 def _hugepages(entries: Iterable[ReservedMemory]) -> set[str]:
-    """Return the sizes of reserved huge pages."""
     return {name for entry in entries for name in entry.limits if resources.is_hugepages(name)}
 
 

@@ -157,7 +157,6 @@ def decode(value: object, place: Place) -> Scenario:
 def _with_release(
     own: NumaletConfig, value: object, place: Place, findings: Findings
 ) -> NumaletConfig:
-    """Return numalet's settings with the release that the scenario names."""
     release = kubelet_version.read(value, place.location, findings)
     if release is None:
         return own

@@ -51,7 +51,6 @@ _LINE_SUFFIXES: Final = (".jsonl", ".ndjson")
 # A worker decodes the documents of one text in turn, so the last text is parsed once.
 @lru_cache(maxsize=1)
 def _documents(text: str, document: str) -> Sequence[YamlDocument]:
-    """Return the documents of a text."""
     return yaml_source.load_documents(text, document)
 
 

@@ -95,14 +95,11 @@ class ReplacedStateFile(Value):
 
 
 class Kubelet(Value):
-    """Configuration and machine of the kubelet that would start with the files."""
-
     config: LoadedConfig
     machine: LoadedMachine
 
     @property
     def notes(self) -> tuple[Finding, ...]:
-        """The notes of the readers."""
         return (*self.machine.reading_notes, *self.config.warnings)
 
 
