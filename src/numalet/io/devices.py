@@ -52,11 +52,7 @@ def named_devices(
 
 
 def devices_on(machine: LoadedMachine, path: str | None, flags: Sequence[str]) -> DeviceLists:
-    """The devices that the user names for this machine; without any, those of its profile.
-
-    Raises:
-        BadInput: with all errors.
-    """
+    """The user's devices, or else those of the machine's profile. Raises ``BadInput``."""
     if path is None and not flags:
         return machine.devices
     return named_devices(path, flags, machine.info.node_ids)

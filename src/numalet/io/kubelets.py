@@ -34,12 +34,7 @@ _LONGEST_ADDRESS: Final = 107
 
 
 def at_work_in(directory: Path, proc: Path = PROC) -> str | None:
-    """The running kubelet in a few words, if there is one.
-
-    Args:
-        directory: a possible root directory of a kubelet.
-        proc: the proc file system.
-    """
+    """The running kubelet in a few words, if there is one."""
     for process in _processes(proc):
         name = _name(process)
         if name is not None and _works_in(process, name, directory):
@@ -150,13 +145,11 @@ def _started_ticks(process: Path) -> int:
 
 
 def config_file(directory: Path, process: KubeletProcess | None) -> Path | None:
-    """The configuration file of the kubelet with this root directory, if known.
-
-    It is the one on the command line, else ``config.yaml`` in the directory, as kubeadm writes it.
-    """
+    """The file on the kubelet's command line, or else ``config.yaml``, if known."""
     named = process.values("config") if process is not None and process.is_alone else ()
     if process is not None and named:
         return process.path(named[-1])
+    # kubeadm writes the file here.
     beside = directory / "config.yaml"
     return beside if beside.is_file() else None
 

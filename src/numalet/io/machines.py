@@ -286,10 +286,7 @@ def refuse_memory(machine: str, memory_per_node: str | None) -> None:
 def with_pages(loaded: LoadedMachine, hugepages_per_node: Mapping[str, str]) -> LoadedMachine:
     """The machine with these huge pages on every node with CPUs, and a note about it.
 
-    It has no ``tree``, because it differs from what was read.
-
-    Raises:
-        BadInput: a count is invalid, or the machine has other page sizes only.
+    Raises ``BadInput`` if a count is invalid, or if the machine has other page sizes only.
     """
     if not hugepages_per_node:
         return loaded
@@ -312,6 +309,7 @@ def with_pages(loaded: LoadedMachine, hugepages_per_node: Mapping[str, str]) -> 
     text = ";".join(f"{size}={count}" for size, count in hugepages_per_node.items())
     where = Location(loaded.machine.source)
     note = MachineNotePagesAssumed(flag=_PAGES_FLAG, value=text, where=where)
+    # Without its tree, which has other pages.
     return LoadedMachine(machine, kubelet_view(machine), (*loaded.reading_notes, note))
 
 

@@ -27,10 +27,7 @@ async def together() -> AsyncIterator[asyncio.TaskGroup]:
 
 @contextlib.asynccontextmanager
 async def beside(work: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]:
-    """A task that ends with the block.
-
-    Its exception is raised at the end, unless the block itself raises one.
-    """
+    """A task that ends with the block, and raises there unless the block itself raises."""
     task = asyncio.create_task(work)
     try:
         yield task

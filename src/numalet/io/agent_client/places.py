@@ -22,16 +22,13 @@ def default_root() -> Path:
 
 
 def socket_path(socket: Path | None, root: Path | None) -> Path:
-    """The given socket, that of the given root, or that of the default root.
-
-    A user without an agent gets the socket of the system's agent, which may grant access.
-    """
     if socket is not None:
         return socket
     if root is not None:
         return root / SOCKET_NAME
     own = default_root() / SOCKET_NAME
     system = SYSTEM_ROOT / SOCKET_NAME
+    # Without an own agent, use the system's, which may grant access.
     return own if own.exists() or not _exists(system) else system
 
 

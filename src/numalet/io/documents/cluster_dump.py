@@ -50,11 +50,7 @@ class _Anything(msgspec.Struct):
 
 
 def load(paths: Iterable[str]) -> ClusterObjects:
-    """The objects of all these files and folders; ``-`` is the standard input.
-
-    Raises:
-        BadInput: a file is not JSON or YAML, or ends within a list.
-    """
+    """``-`` is the standard input. Raises ``BadInput`` for broken files, not for broken objects."""
     reader = ObjectReader()
     findings = Findings()
     for path in paths:
@@ -87,11 +83,7 @@ class ObjectReader:
         self._kept: dict[str, dict[str, Any]] = {}
 
     def read_file(self, path: str) -> list[Finding]:
-        """Read a file, or the standard input for ``-``; return warnings about files in a tarball.
-
-        Raises:
-            BadInput: the file as a whole is unreadable.
-        """
+        """Return warnings about members. Raises ``BadInput`` if the whole file is unreadable."""
         warnings: list[Finding] = []
         where = Location(path)
         try:

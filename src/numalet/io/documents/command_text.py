@@ -69,11 +69,7 @@ class CommandText(Value, kw_only=True):
 
 
 def read(text: str, document: str) -> CommandText | None:
-    """The command line in a text, if there is one.
-
-    Raises:
-        BadInput: its quotes do not match, or the text belongs to another program.
-    """
+    """Raises ``BadInput`` for unbalanced quotes, and for the command of another program."""
     # Logs first: they may be longer than any command line.
     if "FLAG: --" in text and _LOG_LINE.search(text):
         return _of_log(text)

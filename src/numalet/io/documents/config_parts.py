@@ -219,11 +219,7 @@ def _decoded(text: str, encoding: str) -> str:
 
 
 def chosen(parts: Sequence[ConfigPart], pool: str, document: str) -> ConfigPart:
-    """The configuration of the group with this name; without a name, of the only group.
-
-    Raises:
-        BadInput: several groups without a name, or no group with this name.
-    """
+    """The named group, or the only one. Raises ``BadInput`` if the name is missing or unknown."""
     every = dict.fromkeys(part.pools for part in parts)
     # Settings for an outer group apply to the inner ones and are not a group themselves.
     groups = [each for each in every if not any(_is_around(each, other) for other in every)]

@@ -79,11 +79,7 @@ def read_claims(text: str, document: str) -> LoadedClaims:
 
 
 def of_inputs(inputs: Sequence[tuple[str, Sequence[YamlDocument]]]) -> LoadedClaims:
-    """The objects of these kinds in pairs of name and documents; other kinds are skipped.
-
-    Raises:
-        BadInput: with the findings about objects of these kinds.
-    """
+    """The claims in pairs of name and documents; other kinds are skipped. Raises ``BadInput``."""
     findings = Findings()
     # The pod reader reports the other objects.
     of_others = Findings()

@@ -66,11 +66,7 @@ class MergedDocuments:
 
 
 def files(directory: Path) -> Iterator[Path]:
-    """The drop-in files below a directory, in the kubelet's order.
-
-    Raises:
-        BadInput: the directory is unreadable.
-    """
+    """In the kubelet's order. Raises ``BadInput`` if the directory is unreadable."""
     try:
         names = sorted(os.listdir(directory))  # noqa: PTH208 - text order, as Go walks
     except OSError as error:

@@ -35,11 +35,7 @@ _DEEPEST: Final = 3
 
 
 def of_document(document: Document, text: str) -> list[ConfigPart]:
-    """The configurations that a document is or contains; ``text`` is that of the whole file.
-
-    Raises:
-        BadInput: one of them is unreadable.
-    """
+    """The configurations in a document; ``text`` is the whole file. Raises ``BadInput``."""
     return [*_parts(document.value, "$", Source(document, text), 0)]
 
 
@@ -194,11 +190,7 @@ class _Lines:
 
 
 def among(documents: list[Document], part: ConfigPart) -> Finding | None:
-    """A note about the other documents in the same file, or None.
-
-    Raises:
-        BadInput: one of them is not a Kubernetes object.
-    """
+    """A note about other objects in the file. Raises ``BadInput`` for other documents."""
     kinds = []
     for document in documents:
         value = document.value

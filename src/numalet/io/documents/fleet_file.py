@@ -87,11 +87,7 @@ def is_fleet_file(path: str) -> bool:
 
 
 def load(path: str) -> FleetFile:
-    """The fleet file at a path, or on the standard input for ``-``.
-
-    Raises:
-        BadInput: with all errors.
-    """
+    """``-`` is the standard input. Raises ``BadInput`` with all errors."""
     if path == yaml_source.STANDARD_INPUT:
         return read(yaml_source.decode(sys.stdin.buffer.read(), path), path)
     return read(yaml_source.read_text(path), path, Path(path).parent)

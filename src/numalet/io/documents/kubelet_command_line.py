@@ -40,11 +40,7 @@ class CommandLine(Value):
 
 
 def read(text: str, document: str) -> CommandLine | None:
-    """The flags of a command line, if the text has one.
-
-    Raises:
-        BadInput: its quotes do not match, or the text belongs to another program.
-    """
+    """Raises ``BadInput`` for unbalanced quotes, and for the command of another program."""
     found = command_text.read(text, document)
     return None if found is None else _flags(found, document)
 

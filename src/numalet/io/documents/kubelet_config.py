@@ -114,11 +114,7 @@ class GatheredConfig(Value):
     part: ConfigPart | None = None
 
     def loaded(self, release: str | None, kubelets: Sequence[KubeletAtHand] = ()) -> LoadedConfig:
-        """Decode the configuration like a kubelet of this release, or of ``kubelets``.
-
-        Raises:
-            BadInput: a field has a wrong type, or the release is unknown.
-        """
+        """Decode as a kubelet of this release, or of ``kubelets``, would. Raises ``BadInput``."""
         warnings = Findings()
         warnings.extend(self.notices)
         has_own = self.own is not AS_THE_KUBELET
@@ -261,11 +257,7 @@ def decode(
 def decode_placed(
     value: Mapping[str, Any], place: Place, release: Release = NEWEST
 ) -> LoadedConfig:
-    """``decode`` for fields inside another document, with the kubelet's warnings.
-
-    Raises:
-        BadInput: it is of another kind, or a field has a wrong type.
-    """
+    """``decode`` for fields inside another document, with the kubelet's warnings."""
 
     def locate(path: str) -> Location:
         return place._replace(path=place.path + path.removeprefix("$")).location

@@ -26,11 +26,7 @@ def is_plain(value: object) -> bool:
 
 
 def fields_of(value: object, where: Location) -> dict[str, Any]:
-    """The fields of a configuration, which may omit ``apiVersion`` and ``kind``.
-
-    Raises:
-        BadInput: it is not a mapping, or of another kind.
-    """
+    """``apiVersion`` and ``kind`` may be absent. Raises ``BadInput`` for another kind."""
     if not isinstance(value, dict):
         raise BadInput([ConfigFileNotAMapping(found=go_kind(value), where=where)])
     if not is_plain({"apiVersion": API_VERSION, "kind": KIND, **value}):

@@ -39,11 +39,7 @@ class _Layout(Value):
 
 
 def edited(text: str, document: str, reserved: Sequence[ReservedMemory]) -> str:
-    """The text with exactly these reservations.
-
-    Raises:
-        BadInput: an edit would change something else.
-    """
+    """Raises ``BadInput`` if an edit would change something else."""
     if text.lstrip()[:1] == "{":
         result = _edited_json(text, document, reserved)
     else:

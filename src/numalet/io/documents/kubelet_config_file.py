@@ -100,11 +100,7 @@ def _of_text(text: str, name: str, pool: str = "") -> ConfigFile:
 
 
 def read_drop_in(path: Path) -> ConfigFile:
-    """The configuration of a drop-in file, which must be a plain one.
-
-    Raises:
-        BadInput: the file is unreadable, or not a plain configuration.
-    """
+    """Raises ``BadInput`` if the file is not a plain KubeletConfiguration."""
     name = str(path)
     documents = yaml_source.load_documents(yaml_source.read_text(path), name)
     if not documents:

@@ -62,11 +62,7 @@ class GivenFlags(Value):
 
 
 def parse(flags: Sequence[tuple[str, str]], release: Release = DEFAULT) -> GivenFlags:
-    """Parse the flags of a command line; the dashes of names are optional.
-
-    Raises:
-        BadInput: a flag does not accept its value.
-    """
+    """The dashes of names are optional. Raises ``BadInput`` for invalid values."""
     placed = ((name, value, Location(_with_dashes(name))) for name, value in flags)
     given = parse_placed(placed, release)
     refused = [flag.problem for flag in given.all if flag.problem is not None]
@@ -113,10 +109,7 @@ def parse_placed(
 
 
 def _checked(flag: str, value: str, where: Location) -> Finding | None:
-    """A finding if this flag, which numalet does not use, would stop the kubelet.
-
-    Raises an error if the value is not of the flag's type.
-    """
+    """A finding if this unused flag stops the kubelet. Raises for values of wrong types."""
     known = flag_table.flags().get(flag.removeprefix("--"))
     if known is None:
         return None

@@ -72,11 +72,7 @@ class PodNames(Value):
 
 
 def load(paths: Sequence[Path]) -> PodNames:
-    """The names in all these files; in a folder, in its JSON and YAML files.
-
-    Raises:
-        BadInput: with all errors.
-    """
+    """A folder stands for its JSON and YAML files. Raises ``BadInput`` with all errors."""
     findings = Findings()
     by_uid: dict[str, str] = {}
     listed: list[ListedPod] = []

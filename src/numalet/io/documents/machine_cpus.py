@@ -36,10 +36,7 @@ _CORE_FIELDS: Final = ("id", "socket", "threads", "uncore_cache")
 
 
 class Numbering:
-    """Reads the CPUs of one node after the other and checks that numbers are unique.
-
-    Cores without a number are numbered within their socket.
-    """
+    """Reads one node after the other; a core without a number gets the next of its socket."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings

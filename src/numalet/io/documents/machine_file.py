@@ -109,10 +109,8 @@ def of_profile(
 ) -> Machine:
     """The machine of a built-in profile; raises ``BadInput``.
 
-    Args:
-        profile: a profile, whose page counts are zero.
-        pages: huge pages for each node with CPUs and memory, in sizes that the machine has.
-        place: the place of the page sizes, for findings.
+    ``pages`` are huge pages for each node with CPUs and memory; ``place`` is their place, for
+    findings.
     """
     machine = decode(profile.machine, profile.machine_place, profile.line_of)
     view = kubelet_view(machine)

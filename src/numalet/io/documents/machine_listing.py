@@ -83,13 +83,8 @@ def read(
 ) -> tuple[dict[str, Any], list[Finding]]:
     """A machine file, and a warning for each fact that the outputs lack.
 
-    Args:
-        text: the programs' output.
-        where: the file, for findings.
-        memory_per_node: memory of every node, for outputs without memory.
-
-    Raises:
-        BadInput: memory or NUMA nodes are missing.
+    ``memory_per_node`` is for outputs without memory. Raises ``BadInput`` without memory or NUMA
+    nodes.
     """
     listing = _parsed(text, where)
     if not (listing.cpus or listing.table or listing.summary):

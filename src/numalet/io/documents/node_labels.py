@@ -26,16 +26,11 @@ _SET_BY_KUBELETS: Final = frozenset(
 
 
 def of_pods(name: str | None, labels: str | None, pods: Iterable[Pod]) -> NodeIdentity:
-    """The identity of a node; without a name, the node that the pods are bound to, if it is one.
-
-    ``labels`` has the syntax of the kubelet's flag ``--node-labels``: ``a=b,c=d``.
-
-    Raises:
-        BadInput: a label is invalid.
-    """
+    """The given name, or the node of the pods. Raises ``BadInput`` for invalid labels."""
     node_name = name_of(name, pods)
     if labels is None:
         return NodeIdentity(name=node_name)
+    # Same syntax as the kubelet's flag: ``a=b,c=d``.
     given = _parsed(labels)
     return NodeIdentity(
         name=node_name,

@@ -118,11 +118,7 @@ def _configuration(config: KubeletConfig) -> dict[str, Any]:
 
 
 def decode(value: object, where: Location) -> ClassSpec:
-    """A class from its JSON value.
-
-    Raises:
-        BadInput: it is invalid, or its name does not match its content.
-    """
+    """Raises ``BadInput`` if it is invalid, or if its name is not the hash of its content."""
     findings = Findings()
     place = Place(where.document, where.path or "$")
     read = typed.decode(value, _ClassObject, place, findings)

@@ -82,11 +82,7 @@ def check(config: NumaletConfig, place: Place, findings: Findings) -> None:
 
 
 def of_documents(further: Sequence[YamlDocument]) -> NumaletConfig:
-    """The settings in the documents after a KubeletConfiguration; defaults without one.
-
-    Raises:
-        BadInput: a document is of another kind or invalid.
-    """
+    """The settings after a KubeletConfiguration. Raises ``BadInput`` for other documents."""
     if not further:
         return AS_THE_KUBELET
     document = further[0]
@@ -109,11 +105,7 @@ def refuse_further(further: Sequence[YamlDocument]) -> None:
 def with_flags(
     own: NumaletConfig, mode: Mode | None, class_names: Sequence[str] | None, document: str
 ) -> NumaletConfig:
-    """Apply the flags to the settings; ``Mode.EXACT`` resets those of native mode.
-
-    Raises:
-        BadInput: a flag is invalid, or a setting has no effect in this mode.
-    """
+    """Apply the flags. Raises ``BadInput`` for settings without effect in the mode."""
     findings = Findings()
     place = Place(document)
     if mode is Mode.EXACT:
@@ -139,11 +131,8 @@ def with_release(
 ) -> tuple[NumaletConfig, tuple[Finding, ...]]:
     """The settings with the release to follow, and findings about it.
 
-    The flag wins over the settings, and these over the kubelets in the input.
-
-    Raises:
-        BadInput: the named release is unknown, or there is not one and the kubelets have unknown
-            or several releases.
+    The flag wins over the settings, and these over the kubelets in the input. Raises ``BadInput``
+    if the release is unknown or ambiguous.
     """
     findings = Findings()
     named, named_by = own.release, KIND

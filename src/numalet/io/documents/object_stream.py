@@ -41,10 +41,7 @@ _HEADER_BYTES: Final = 64 * 1024
 
 
 class ObjectText(NamedTuple):
-    """One object: its text, its path in the document, and its first line.
-
-    ``kind`` is the one that the list states for its items, or empty.
-    """
+    """One object and its place; ``kind`` is the item kind of the list, or empty."""
 
     text: bytes
     path: str
@@ -54,11 +51,7 @@ class ObjectText(NamedTuple):
 
 
 def objects(source: IO[bytes], document: str) -> Iterator[ObjectText]:
-    """The objects of a text, in order.
-
-    Raises:
-        BadInput: it is neither JSON nor YAML, or ends within a list; earlier objects are yielded.
-    """
+    """Raises ``BadInput`` for a broken or truncated text, after the objects before that."""
     pieces = _Pieces(source, document)
     pieces.skip_blanks()
     if pieces.starts_with(b"{") or pieces.starts_with(b"["):

@@ -133,11 +133,7 @@ def read_pods(text: str, document: str, options: PodOptions = PodOptions()) -> L
 def pods_of(
     inputs: Sequence[tuple[str, Sequence[YamlDocument]]], options: PodOptions = PodOptions()
 ) -> LoadedPods:
-    """The pods of parsed inputs, given as pairs of name and documents.
-
-    Raises:
-        BadInput: with all errors.
-    """
+    """The pods in pairs of name and documents. Raises ``BadInput`` with all errors."""
     findings = Findings()
     objects = [
         each
@@ -162,11 +158,7 @@ def node_of(name: str, inputs: Sequence[tuple[str, Sequence[YamlDocument]]]) -> 
 
 
 def decode_pod(value: object, place: Place) -> Pod:
-    """The pod in one decoded Pod object, as in the steps of a scenario.
-
-    Raises:
-        BadInput: with all errors.
-    """
+    """The pod in a step of a scenario. Raises ``BadInput`` with all errors."""
     findings = Findings()
     pod = pod_document.decode_pod(value, place, PodIdentity(), findings)
     if pod is None:

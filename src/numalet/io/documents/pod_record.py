@@ -78,11 +78,7 @@ def _texts(resources: Resources) -> Any:
 
 
 def decode(content: bytes, document: str) -> PodRecord:
-    """Decode a record.
-
-    Raises:
-        BadInput: it is not JSON, a part is missing or of the wrong type, or parts disagree.
-    """
+    """Raises ``BadInput`` if a part is missing or invalid, or if parts disagree."""
     findings, place = Findings(), Place(document)
     value = typed.decode_json(content, dict[str, Any], place, RecordNotJson)
     if value.get("apiVersion") == _EARLIER:

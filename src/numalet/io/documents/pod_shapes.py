@@ -40,11 +40,7 @@ class PodShape(Value):
 
 
 def load(given: Iterable[str]) -> tuple[PodShape, ...]:
-    """The shapes in files, in ``-``, or in amounts such as ``cpu=4,memory=8Gi``.
-
-    Raises:
-        BadInput: with all errors.
-    """
+    """Files, ``-``, or amounts such as ``cpu=4,memory=8Gi``. Raises ``BadInput``."""
     findings = Findings()
     shapes: list[PodShape] = []
     for number, text in enumerate(given):

@@ -78,11 +78,7 @@ class _Spec(msgspec.Struct, rename="camel", frozen=True):
 def decode_workload(
     value: object, place: Place, options: WorkloadOptions, findings: Findings
 ) -> Workload | None:
-    """The workload in a decoded Pod object, or None after findings.
-
-    A status or resource version in the object must have the right types but is ignored, because the
-    pod is new.
-    """
+    """The pod is new: a status in it must have the right types but is ignored."""
     of_workload = Findings()
     workload_fields.check_kept(value, place, of_workload)
     workload = None if of_workload.has_errors else _decoded(value, place, options, of_workload)

@@ -54,10 +54,7 @@ class _Container(msgspec.Struct, rename="camel", frozen=True):
 
 
 class Reading(Value, kw_only=True):
-    """The shared state while the containers of one pod are read.
-
-    ``ignored`` collects the fields for the one note of the pod.
-    """
+    """Shared by the containers of one pod; ``ignored`` collects the fields for its one note."""
 
     pod_security: SecurityContext
     at_pod_security: Place

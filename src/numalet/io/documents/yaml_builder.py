@@ -48,15 +48,12 @@ class Built(Mutable):
 
 
 class _Open(Mutable):
-    """A mapping or a sequence whose end event is still to come.
-
-    ``weight`` is the number of its nodes with aliases expanded; ``merged`` are the values of
-    ``<<``.
-    """
+    """An open mapping or sequence; ``merged`` are the values of ``<<``."""
 
     value: Any
     path: str
     anchor: str | None
+    # The number of nodes with aliases expanded.
     weight: int = 1
     key: Any = _NO_KEY
     merged: list[Any] = field(default_factory=list)
@@ -70,11 +67,7 @@ class Builder:
         self._start_document()
 
     def documents(self) -> Iterator[Built]:
-        """Every document that is not empty.
-
-        Raises:
-            BadInput: the text is not YAML, or exceeds a limit.
-        """
+        """Documents that are not empty. Raises ``BadInput`` for bad YAML or an exceeded limit."""
         try:
             count = 0
             for event in yaml.parse(self._text, Loader=yaml.CSafeLoader):

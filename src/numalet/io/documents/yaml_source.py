@@ -90,10 +90,7 @@ class SecondReading:
 
 @dataclass
 class YamlDocument:
-    """One document: its value, and the lines of its parts.
-
-    ``duplicates`` has a finding for every repeated key; the last one wins.
-    """
+    """``duplicates`` has a finding for every repeated key; the last one wins."""
 
     value: Any
     document: str
@@ -134,11 +131,7 @@ class YamlDocument:
 
 
 def read_bytes(path: Path | str | int, limit_bytes: int = LARGEST_BYTES) -> bytes:
-    """The content of a file, or of a descriptor, which stays open.
-
-    Raises:
-        BadInput: it is unreadable, a directory, or larger than the limit.
-    """
+    """The content of a file, or of a descriptor, which stays open. Raises ``BadInput``."""
     try:
         with _open(path) as file:
             # The size in stat is 0 for pipes and files in /proc.
@@ -165,11 +158,7 @@ def _name(path: Path | str | int) -> str:
 
 
 def read_text_or_input(path: Path | str, limit_bytes: int = LARGEST_BYTES) -> str:
-    """The text of a file, or of the standard input for ``-``, which is readable only once.
-
-    Raises:
-        BadInput: as ``read_text``.
-    """
+    """``-`` is the standard input, readable only once. Raises ``BadInput``."""
     is_input = str(path) == STANDARD_INPUT
     return decode(read_bytes(_INPUT_DESCRIPTOR if is_input else path, limit_bytes), str(path))
 
@@ -203,12 +192,7 @@ def decode(content: bytes, document: str) -> str:
 def load_documents(text: str, document: str) -> list[YamlDocument]:
     """The documents of a YAML or JSON text, in order, without empty ones.
 
-    Args:
-        text: the content.
-        document: the name in findings: a file name, a flag.
-
-    Raises:
-        BadInput: it is neither YAML nor JSON, or exceeds a limit.
+    ``document`` is its name in findings. Raises ``BadInput`` for broken texts and exceeded limits.
     """
     if len(text) > LARGEST_BYTES:
         finding = DocumentTooLarge(limit_bytes=LARGEST_BYTES, where=Location(document))

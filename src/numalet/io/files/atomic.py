@@ -104,11 +104,7 @@ def _write_alone(path: str, text: str | bytes, new_mode: int | None) -> None:
 
 
 class _Writing:
-    """Several files that are replaced together; inside the block they are, and the intent exists.
-
-    The intent exists and is locked before the first change. An empty one means that nothing was
-    replaced.
-    """
+    """Inside the block the files are replaced. An empty intent means that nothing was replaced."""
 
     def __init__(self, texts: TextsByPath, new_mode: int | None) -> None:
         self._texts = {_absolute(path): text for path, text in texts.items()}

@@ -181,10 +181,7 @@ def replace(new: str, place: str) -> None:
 
 
 def undo(folder: str, steps: Sequence[ReplacedFile]) -> bool:
-    """Restore the old files. Returns False if all renames are done, which needs no undo.
-
-    Raises ``Unfinished`` if the disk refuses it.
-    """
+    """Restore the old files, unless all renames are done (False). Raises ``Unfinished``."""
     done = [step for step in steps if step.is_done(folder)]
     lost = [step for step in done if step.before and not step.kept]
     if lost and len(done) == len(steps):
@@ -308,10 +305,8 @@ def _is_at(path: str, descriptor: int) -> bool:
 
 
 def _steps(folder: str, descriptor: int) -> Sequence[ReplacedFile]:
-    """The steps of a trustworthy intent; empty for an incomplete one.
-
-    Nothing is replaced before the complete intent is on disk. Raises ``BadInput``.
-    """
+    """The steps of a trustworthy intent; empty for an incomplete one. Raises ``BadInput``."""
+    # Nothing is replaced before the complete intent is on disk.
     status = os.fstat(descriptor)
     path = f"{folder}/{NAME}"
     is_own = status.st_uid == os.geteuid() and not status.st_mode & _OTHERS_WRITE

@@ -31,11 +31,7 @@ class Recording(Value):
 
 
 def read(path: Path) -> Recording:
-    """The recording in a file; empty if the file does not exist.
-
-    Raises:
-        BadInput: the suffix differs, or the file is unreadable.
-    """
+    """A missing file is empty. Raises ``BadInput`` for another suffix or an unreadable file."""
     if path.suffix != SUFFIX:
         where = Location("--record")
         raise BadInput([FilesRecordName(path=str(path), where=where)])

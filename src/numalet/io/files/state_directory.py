@@ -37,10 +37,7 @@ DEVICE_PLUGINS = "device-plugins"
 
 
 class StateDirectory(Value):
-    """The directory and its content when it was read.
-
-    ``device_place`` is the path of the device checkpoint, empty if it was absent.
-    """
+    """The content when it was read; ``device_place`` is empty without a device checkpoint."""
 
     path: Path
     files: Mapping[str, str]
@@ -66,10 +63,7 @@ class StateDirectory(Value):
 
 
 def read(path: Path) -> StateDirectory:
-    """The state files of a directory, without missing ones.
-
-    Raises ``BadInput`` if the directory does not exist or a file is unreadable.
-    """
+    """Missing files are left out. Raises ``BadInput`` if a file or the directory is unreadable."""
     files, places = {}, {}
     with _readable(path):
         if not path.is_dir():

@@ -38,10 +38,7 @@ def random_end() -> str:
 
 
 def target(path: str) -> tuple[str, os.stat_result | None]:
-    """The file to replace, with links resolved, and its status if it exists.
-
-    Raises ``OSError``, and ``BadInput`` if it is not a regular file.
-    """
+    """The file behind all links. Raises ``OSError``, or ``BadInput`` if it is not a file."""
     place = path
     try:
         there = os.lstat(place)
@@ -72,10 +69,7 @@ def create(start: str, end: str, made: list[str]) -> int:
 
 
 def fill(descriptor: int, text: str | bytes, mode: int | None = None) -> None:
-    """Write a file from ``create``, and give it the mode of the one that it replaces.
-
-    Raises ``OSError``, and ``ValueError`` for a text that cannot be encoded.
-    """
+    """Raises ``OSError``, and ``ValueError`` for a text that cannot be encoded."""
     if mode is not None and mode != PRIVATE:
         os.fchmod(descriptor, mode)
     left = text.encode() if isinstance(text, str) else text

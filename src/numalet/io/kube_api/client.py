@@ -81,11 +81,7 @@ async def opened(
     clock: Clock | None = None,
     fraction: Fraction = chance,
 ) -> AsyncIterator[ApiClient]:
-    """A client with its connections, which are closed at the end.
-
-    Raises:
-        BadInput: the credentials are not usable.
-    """
+    """Closes the connections at the end. Raises ``BadInput`` for unusable credentials."""
     clock = clock or LoopClock()
     credentials = ApiCredentials(access, clock)
     connections = Connections(access, user_agent, limits.kept_seconds)
@@ -143,11 +139,7 @@ class ApiClient:
         force: bool = False,
         query: Query | None = None,
     ) -> bytes:
-        """The object after a server-side apply by this manager.
-
-        Raises:
-            ApiRefused: also if another manager owns a field and ``force`` is not set (conflict).
-        """
+        """Server-side apply. Raises ``ApiRefused`` for conflicts, too, unless ``force`` is set."""
         asked = {"fieldManager": manager, "force": force, **(query or {})}
         try:
             return await self._ask("PATCH", path, asked, body, _APPLY)

@@ -156,11 +156,7 @@ class _NamedContext(ssl.SSLContext):
 
 
 def tls_context(material: TlsMaterial, access: Access) -> ssl.SSLContext:
-    """The TLS context of an access; by default with the system's authorities.
-
-    Raises:
-        BadInput: a certificate or key is invalid.
-    """
+    """By default with the system's authorities. Raises ``BadInput`` for invalid certificates."""
     where = access.origin
     context = _NamedContext(ssl.PROTOCOL_TLS_CLIENT)
     context.server_name = access.server_name

@@ -49,10 +49,7 @@ _LASTED_SECONDS: Final = 10.0
 
 
 class Replaced(Value, Generic[T]):
-    """All items, after a list; the receiver owns the mapping.
-
-    Items equal to earlier ones are the same objects.
-    """
+    """All items, after a list; unchanged items are the same objects as before."""
 
     items: Mapping[str, T]
 
@@ -163,6 +160,7 @@ class _Copy(Generic[T]):
         self._items = result.items
         self.version = result.resource_version
         self.is_old = False
+        # A copy, because the receiver may change it.
         return Replaced(dict(self._items))
 
     async def is_ahead_of(self, api: ApiClient) -> bool:

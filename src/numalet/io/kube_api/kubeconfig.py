@@ -115,11 +115,7 @@ class _Merged(Value):
 
 
 def access(paths: Sequence[Path], context: str | None) -> Access:
-    """The access of a context in these files; by default of the current context.
-
-    Raises:
-        BadInput: a file is unreadable, or its settings are not usable.
-    """
+    """The named or current context. Raises ``BadInput`` for unusable files or settings."""
     merged = _merged(paths)
     known = _listed(merged.contexts)
     name = context if context is not None else merged.current

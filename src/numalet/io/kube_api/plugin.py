@@ -47,11 +47,7 @@ class _Printed(msgspec.Struct, rename="camel"):
 async def run(
     plugin: CredentialPlugin, timeout_seconds: float = TIMEOUT_SECONDS
 ) -> PluginCredential:
-    """The credential that the plugin prints.
-
-    Raises:
-        BadInput: it does not start, fails, prints something else, or exceeds the time.
-    """
+    """Raises ``BadInput`` if it does not start, fails, prints something else, or takes too long."""
     code, out, err = await _output(plugin, timeout_seconds)
     if code != 0:
         raise _failed(plugin, f"ended with {_ending(code)}{_shown(err)}")

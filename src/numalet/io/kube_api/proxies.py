@@ -29,16 +29,14 @@ def url_problem(text: str, schemes: tuple[str, ...]) -> str:
 
 
 def of(environment: Mapping[str, str], server: str) -> str:
-    """The proxy from HTTPS_PROXY or HTTP_PROXY; empty for loopback and servers in NO_PROXY.
-
-    Raises ``BadInput`` if it is not the address of a proxy.
-    """
+    """The proxy for a server, or empty. Raises ``BadInput`` if it is not an address."""
     parts = urlsplit(server)
     name = "HTTPS_PROXY" if parts.scheme == "https" else "HTTP_PROXY"
     text = environment.get(name) or environment.get(name.lower()) or ""
     host = (parts.hostname or "").rstrip(".")
     exempt = environment.get("NO_PROXY") or environment.get("no_proxy") or ""
     port = parts.port or (443 if parts.scheme == "https" else 80)
+    # Go never uses a proxy for loopback addresses.
     if not text or _is_loopback(host) or _is_exempt(host, port, exempt):
         return ""
     url = text if "://" in text else f"http://{text}"
