@@ -1,1 +1,1 @@
-"""The command line. Thin: it reads, asks the core, prints."""
+"""The command line. Thin: it parses, calls the core, prints."""

@@ -49,14 +49,14 @@ _HELD: Final = frozenset({"agent/node-state-held", "agent/other-node-state", "cg
 
 
 class RuntimeOption(StrEnum):
-    """Which runtime starts the containers."""
+    """The runtime that starts the containers."""
 
     PROCESS = "process"
     FAKE = "fake"
 
 
 class Invalid(StrEnum):
-    """What to do with state files that can not be restored."""
+    """The treatment of state files that cannot be restored."""
 
     BY_MODE = "by-mode"
     STOP = "stop"
@@ -64,8 +64,6 @@ class Invalid(StrEnum):
 
 
 class Ownership(StrEnum):
-    """Whether to enforce."""
-
     AUTO = "auto"
     ENFORCE = "enforce"
     OBSERVE = "observe"
@@ -230,6 +228,6 @@ def agent(
     except BadInput as bad:
         if not any(each.code in _HELD for each in bad.findings):
             raise
-        # The other process ends some day; a service that is started again gets its turn then.
+        # The other process will end, and a service that is restarted then takes over.
         show_findings(bad.findings)
         raise typer.Exit(1) from None

@@ -1,4 +1,4 @@
-"""What the commands that ask an agent share: which one, how its refusal is shown, names of pods."""
+"""Shared by the commands that call an agent: its address, its refusals, names of pods."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 EXIT_REFUSED: Final = 1
 OWN_API: Final = "/apis/numalet.dev/v1alpha1"
 OBSERVED: Final = "Observed"
-"""The status of a pod that a kubelet keeps."""
+"""The status of a pod that a kubelet manages."""
 OF_A_KUBELET: Final = (OBSERVED, "Stale")
-"""That, and the status of one that the kubelet does not know any more."""
+"""The above, and the status of a pod that the kubelet has forgotten."""
 WHICH: Final = "Which agent"
 EXITS: Final = """Exit status: 0 fine, 1 the answer is no, 2 unusable input (also where no agent
 answers), 3 a bug.
@@ -54,7 +54,7 @@ PodName = Annotated[
 
 @contextlib.contextmanager
 def agent(socket: Path | None, root: Path | None) -> Iterator[AgentClient]:
-    """A client of the agent that is meant; its "no" ends the command."""
+    """Connect to the chosen agent; a refusal of the agent ends the command."""
     from numalet.cli.output import complain
     from numalet.io.agent_client import places
     from numalet.io.agent_client.client import AgentClient, AgentRefused
@@ -68,9 +68,9 @@ def agent(socket: Path | None, root: Path | None) -> Iterator[AgentClient]:
 
 
 def commands_without_agent(bad: BadInput, socket: Path | None, root: Path | None) -> Listing:
-    """The commands of ``numalet run``, where no agent answers.
+    """Return the commands of ``numalet run`` in a root folder without an agent.
 
-    Raises the finding that there is no agent where there are no commands either.
+    Raises ``bad``, that the agent is missing, if there are not even commands.
     """
     from numalet.agent.run import listing
     from numalet.io.agent_client import places
@@ -84,12 +84,12 @@ def commands_without_agent(bad: BadInput, socket: Path | None, root: Path | None
 
 
 def pods_path(name: str) -> str:
-    """The path of a pod that is called ``name`` or ``namespace/name``."""
+    """Return the path of a pod, given as ``name`` or ``namespace/name``."""
     return f"/api/v1/{_in_namespace(name, 'pods')}"
 
 
 def own_path(name: str, kind: str) -> str:
-    """The path of an object of our own that has a pod's name."""
+    """Return the path of a numalet object with the name of a pod."""
     return f"{OWN_API}/{_in_namespace(name, kind)}"
 
 

@@ -51,7 +51,7 @@ def apply(
 
 
 def _all_objects(path: str) -> list[Mapping[str, Any]]:
-    """The objects of a file, or of the files of a folder in the order of their names."""
+    """Return the objects of a file, or of the files of a folder by name."""
     from numalet.core.model.findings import Location
 
     folder = Path(path)
@@ -65,7 +65,7 @@ def _all_objects(path: str) -> list[Mapping[str, Any]]:
 
 
 def _objects(path: str) -> Iterator[Mapping[str, Any]]:
-    """The objects of a file, those of lists one by one."""
+    """Yield the objects of a file, and the items of lists."""
     from numalet.core.model.findings import BadInput, Location
     from numalet.insight.usecases import simulating
 
@@ -85,7 +85,7 @@ def _objects(path: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _given(client: AgentClient, value: Mapping[str, Any]) -> bool:
-    """Give one object to the agent and report the result; whether it may run."""
+    """Submit one object, report the result, and return whether it may run."""
     from numalet.cli.output import complain, print_line
     from numalet.core.model.findings import Severity
     from numalet.io.agent_client.client import AgentRefused, segment

@@ -1,4 +1,4 @@
-"""``numalet breaker``: ends storms of rejected pods; ``numalet breaker undo`` takes it back."""
+"""``numalet breaker``: ends storms of rejected pods; its ``undo`` reverts all changes."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ def _patterns(text: str) -> tuple[str, ...]:
 
 
 def _lease(text: str, to: Access) -> LeaseName | None:
-    """The lease that is named, or that of a pod; None outside of a cluster."""
+    """Return the named lease; by default that of a pod, and outside of a cluster no lease."""
     from numalet.cluster.leading import LeaseName
     from numalet.io.kube_api.access import SERVICE_ACCOUNT
 
@@ -290,9 +290,9 @@ def _lease(text: str, to: Access) -> LeaseName | None:
 
 
 def _waiting_seconds(text: str, choosing: Mapping[str, str]) -> float | None:
-    """The seconds of a length of time such as ``2m``; None if none is given.
+    """Parse a duration such as ``2m``, if given.
 
-    ``choosing`` are options that choose rejected pods by what is not known of those that wait.
+    ``choosing`` are options that select rejected pods by data that waiting pods lack.
     """
     from numalet.core.model import go_duration
 

@@ -1,8 +1,8 @@
 """Long texts in narrow columns: lists of CPUs, names of pods.
 
-Rich breaks a word without blanks wherever its column ends: CPUs 38 and 40 become ``38,4`` and
-``0``. A ``Breakable`` breaks after the characters that it is given, such as commas, and inside a
-piece only if the piece alone is too wide. Drawn by Rich, which is imported when it draws.
+Rich breaks a word without blanks at the column's end: CPUs 38 and 40 become ``38,4`` and ``0``. A
+``Breakable`` breaks after given characters, such as commas, and inside a piece only if the piece
+alone is too wide.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Breakable(Value):
     after: str
 
     def lines(self, width: int) -> Iterator[str]:
-        """The text in lines of at most this width, as full as can be; wider pieces stay whole."""
+        """Break the text into lines of at most this width; wider pieces stay whole."""
         for given in self.text.split("\n"):
             line = ""
             for piece in self._pieces(given):
@@ -49,17 +49,15 @@ class Breakable(Value):
         return Measurement(max(map(len, pieces)), max(map(len, rows)))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
-        """What Rich draws: a piece that is too wide alone is cut where the column ends."""
+        """Draw the lines; cut a piece that is too wide alone."""
         from rich.text import Text
 
         yield Text("\n".join(self.lines(options.max_width)), overflow="fold")
 
 
 def cpus(text: str) -> Breakable:
-    """A list of CPUs, which breaks after commas."""
     return Breakable(text, ",")
 
 
 def name(text: str) -> Breakable:
-    """A name, such as that of a pod or an option, which breaks after its marks."""
     return Breakable(text, "/-=,")

@@ -1,4 +1,4 @@
-"""``numalet check``: whether the kubelet would start, and what else is wrong or unwise."""
+"""``numalet check``: whether the kubelet would start, and other problems of a configuration."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ every combination is checked, and the worst counts.
 
 
 class CheckFormat(StrEnum):
-    """How the findings are printed."""
+    """Output formats of findings."""
 
     TABLE = "table"
     JSON = "json"
@@ -170,7 +170,6 @@ def check(
 
 
 def _choice(select: Sequence[str], ignore: Sequence[str]) -> LintChoice:
-    """What counts. Raises ``BadInput``."""
     from numalet.insight.lint import choosing
 
     if not (select or ignore):
@@ -208,7 +207,6 @@ def _run(pieces: CheckInputs, output: CheckFormat, *, strict: bool) -> int:
 def _run_upgrade(
     pieces: CheckInputs, after: str, output: CheckFormat, *, is_one: bool, strict: bool
 ) -> int:
-    """Compare two releases. Raises ``BadInput``."""
     from numalet.cli import upgrade_view
     from numalet.core.model.findings import Location
     from numalet.insight.usecases import upgrading
@@ -239,7 +237,7 @@ def _run_each(
     *,
     strict: bool,
 ) -> int:
-    """Check every combination; the exit status is the worst."""
+    """Check every combination; return the worst exit status."""
     from numalet.cli import check_view
     from numalet.insight.usecases import checking
 
@@ -259,7 +257,6 @@ def _print_rows(
     *,
     strict: bool,
 ) -> None:
-    """Print findings alone, for a program."""
     from numalet.cli import check_view
 
     config = pieces.config.config_file

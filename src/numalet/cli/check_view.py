@@ -1,7 +1,7 @@
 """Findings on the terminal: the kubelet's own text first, then one block for each finding.
 
-A block has severity and code on its first line, then the place, what is wrong, what the kubelet
-says, the rule behind it and the fix. A rule is said once.
+A block has severity and code on its first line, then the place, the problem, the kubelet's text,
+the rule and the fix. Each rule is printed once.
 """
 
 from __future__ import annotations
@@ -37,16 +37,15 @@ _SKIPPED_CHECKS: Final = {
     "container-runtime": "the container runtime",
     "soft-eviction": "the values of soft eviction thresholds",
 }
-"""What else can keep a kubelet from starting."""
+"""Other reasons why a kubelet may not start."""
 
 
 def print_findings(result: CheckResult) -> None:
-    """Print everything for people."""
     output.print_all(_drawn(result, set()))
 
 
 def print_code(code: str, classes: Mapping[str, type[Any]]) -> None:
-    """Print what the findings of a code, or of the codes of an area, say, why, and the fix."""
+    """Print the words of the findings of a code, or of the codes of an area."""
     output.print_all(_explained(code, classes))
 
 
@@ -74,7 +73,7 @@ def print_json(
 
 
 def print_sarif(rows: Sequence[FindingRow], main_file: str) -> None:
-    """Print a SARIF log; what is about no file is placed at the beginning of the main one."""
+    """Print a SARIF log; findings without a file are at the beginning of the main file."""
     from numalet import __version__
 
     placed = [SarifRow(_relative(row), _relative_file(main_file)) for row in rows]
@@ -82,7 +81,6 @@ def print_sarif(rows: Sequence[FindingRow], main_file: str) -> None:
 
 
 def print_github(rows: Sequence[FindingRow]) -> None:
-    """Print workflow commands."""
     _print_commands([_relative(row) for row in rows])
 
 
@@ -94,18 +92,16 @@ def _print_commands(rows: Sequence[FindingRow]) -> None:
 def print_junit(
     rows: Sequence[FindingRow], main_file: str, start_error: str, *, strict: bool
 ) -> None:
-    """Print JUnit XML."""
     suite = JunitSuite(main_file, [_relative(row) for row in rows], start_error)
     _print_suites([suite], strict=strict)
 
 
 def _print_suites(suites: Sequence[JunitSuite], *, strict: bool) -> None:
-    # What no XML may hold is escaped as on the terminal, in and outside of names.
+    # In XML, escape forbidden characters as on the terminal, inside and outside of names.
     output.print_text(junit.document(suites, strict=strict) + "\n")
 
 
 def print_several(checks: Sequence[CheckCombination]) -> None:
-    """Print the findings of several checks for people."""
     output.print_all(_several_drawn(checks))
 
 
@@ -158,17 +154,17 @@ def _print_several_json(checks: Sequence[CheckCombination]) -> None:
 
 
 def start_error(refused: StartRefused | None) -> str:
-    """The error with which the kubelet ends; empty if it starts, or if that is undecided."""
+    """Return the kubelet's final error; empty if it starts, or if that is undecided."""
     return "" if refused is None or refused.is_undecided else kubelet_start.text(refused)
 
 
 def _relative_file(main_file: str | None) -> str:
-    """The file as it is called from here; empty for none, and for the standard input."""
+    """Return the file relative to the working directory; empty for the standard input."""
     return os.path.relpath(main_file) if main_file not in (None, "", "-") else ""
 
 
 def _relative(row: FindingRow) -> FindingRow:
-    """The row with its file as it is called from here; what is no file is part of the place."""
+    """Return the row with a relative file; a name that is not a file moves into the place."""
     document = row.where.document
     if not sarif.is_file(row.where):
         return row
@@ -205,7 +201,7 @@ def _several_drawn(checks: Sequence[CheckCombination]) -> Iterator[RenderableTyp
 
 def _drawn(result: CheckResult, rules_said: set[str]) -> Iterator[RenderableType]:
     refused = result.checked.refused
-    # What native mode has no words of its own for, it says in the kubelet's.
+    # If native mode lacks words, use the kubelet's.
     who = _who(result.behaviour)
     if refused is None:
         yield text(f"{who} would start with this configuration.", "", 0)
@@ -224,7 +220,6 @@ def _drawn(result: CheckResult, rules_said: set[str]) -> Iterator[RenderableType
 
 
 def _who(behaviour: Behaviour) -> str:
-    """Whose start is judged."""
     if behaviour.mode is Mode.EXACT:
         return f"The kubelet v{behaviour.release.name}"
     return "A node in native mode"
@@ -233,7 +228,7 @@ def _who(behaviour: Behaviour) -> str:
 def blocks(
     rows: Sequence[FindingRow], rules_said: set[str], first_text: str
 ) -> Iterator[RenderableType]:
-    """A block for each finding; each rule is said once. ``first_text`` stands above them."""
+    """Yield a block for each finding; each rule is printed once. ``first_text`` precedes them."""
     for row in rows:
         yield ""
         yield _heading(row)
@@ -251,9 +246,9 @@ def _heading(row: FindingRow) -> RenderableType:
 def _paragraphs(
     row: FindingRow, rules_said: set[str], first_text: str
 ) -> Iterator[tuple[str, str]]:
-    """What a block says below its first line, each with a style.
+    """Yield the paragraphs of a block below its first line, each with a style.
 
-    ``first_text`` is the kubelet's text that stands above all blocks.
+    ``first_text`` is the kubelet's text above all blocks.
     """
     if row.place:
         yield f"at {row.place}", "dim"
@@ -268,7 +263,7 @@ def _paragraphs(
 
 
 def text(text: str, style: str, indent: int) -> RenderableType:
-    """A paragraph that is indented by so many columns."""
+    """Return a paragraph, indented by this number of columns."""
     from rich.padding import Padding
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""Options that name a cluster, of every command that works with one."""
+"""Options for the connection to a cluster, shared by all commands that use one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Context = Annotated[
 
 
 def lease_name(text: str) -> LeaseName:
-    """The lease in ``NAMESPACE/NAME``. Raises ``BadInput``."""
+    """Parse ``NAMESPACE/NAME``. Raises ``BadInput``."""
     from numalet.cluster.leading import LeaseName
 
     namespace, _, name = text.partition("/")

@@ -1,4 +1,4 @@
-"""All codes of findings and reasons, with the classes that say what they mean."""
+"""All codes of findings and reasons, with the classes that have their words."""
 
 from __future__ import annotations
 
@@ -97,11 +97,11 @@ _MODULES: Final = (
     "io.findings.releases",
     "io.findings.workloads",
 )
-"""Where they are, below ``numalet``; a test finds what is missing."""
+"""Modules below ``numalet`` that define them; a test finds missing ones."""
 
 
 def classes() -> Mapping[str, type[Any]]:
-    """The class of every code, in alphabetical order of the codes."""
+    """Return the class of every code, sorted by code."""
     every = {each.code: each for name in _MODULES for each in _of_module(name)}
     return dict(sorted(every.items()))
 

@@ -1,4 +1,4 @@
-"""The command line that runs, for pages that say how they were made."""
+"""The current command line, for pages that show how they were made."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ARGUMENTS: Final[ContextVar[tuple[str, ...]]] = ContextVar("arguments")
 
 @contextmanager
 def running(arguments: Sequence[str] | None) -> Iterator[None]:
-    """Run this command line in the block; None is that of the process."""
+    """Use this command line in the block; by default that of the process."""
     token = _ARGUMENTS.set(tuple(sys.argv[1:] if arguments is None else arguments))
     try:
         yield
@@ -23,5 +23,5 @@ def running(arguments: Sequence[str] | None) -> Iterator[None]:
 
 
 def text() -> str:
-    """What runs, quoted so that a shell takes it again as it is."""
+    """Return the command line, quoted for a shell."""
     return shlex.join(("numalet", *_ARGUMENTS.get(())))

@@ -56,7 +56,7 @@ _BESIDE_A_KUBELET: Final = frozenset(
         *("--kubelet-version", "--device", "--devices"),
     }
 )
-"""What may be said of a kubelet's node that is not on this machine, or not written there."""
+"""Options that complement the node of a kubelet."""
 
 Pods = Annotated[
     list[str] | None,
@@ -141,7 +141,7 @@ def dashboard(
 
 
 class Wanted(Value):
-    """Where pages are wanted, and how the link is printed."""
+    """The listen address, and the format of the link."""
 
     listen: str
     link: LinkFormat
@@ -149,7 +149,7 @@ class Wanted(Value):
 
 
 def _of_agent(socket: Path | None, root: Path | None, wanted: Wanted) -> None:
-    """Ask the agent for a link, and print it; without an agent, serve the node of the kubelet."""
+    """Get a link from the agent and print it; without an agent, serve the kubelet's node."""
     from numalet.cli import dashboard_links
     from numalet.cli.output import show_findings
     from numalet.insight.usecases.simulating import SimulateInputs
@@ -229,7 +229,7 @@ def _of_kubelet(
 
 
 def _simulated(pieces: SimulateInputs, wanted: Wanted) -> int:
-    """Serve a simulated node; the exit status."""
+    """Serve a simulated node; return the exit status."""
     from datetime import UTC, datetime
     from functools import partial
 
@@ -240,7 +240,7 @@ def _simulated(pieces: SimulateInputs, wanted: Wanted) -> int:
     from numalet.insight.usecases import simulating
 
     address = dashboard_serving.address(wanted.listen or "0")
-    # A node without pods is worth seeing, too.
+    # A node without pods is useful, too.
     read = simulating.prepare if pieces.pods else partial(simulating.prepare_inputs, inputs=[])
     prepared = read(pieces)
     output.show_findings(prepared.notes)

@@ -1,4 +1,4 @@
-"""A link into a dashboard, printed: for people, or as JSON."""
+"""A link to a dashboard, printed for people or as JSON."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from numalet.core.model.value import Value
 
 
 class LinkFormat(StrEnum):
-    """How a link is printed."""
+    """Output formats of a link."""
 
     TEXT = "text"
     JSON = "json"
 
 
 class PrintedLink(Value):
-    """A link that works once within so many seconds.
+    """A link that works once, within some seconds.
 
-    ``fingerprint`` is the SHA-256 of a certificate that no browser knows, empty without one.
+    ``fingerprint`` is the SHA-256 of a self-signed certificate, else empty.
     """
 
     url: str
@@ -29,12 +29,11 @@ class PrintedLink(Value):
 
 
 def of_answer(answer: Mapping[str, Any]) -> PrintedLink:
-    """The link that an agent answered with."""
     return PrintedLink(answer["url"], answer["seconds"], answer["fingerprint"] or "")
 
 
 def say(link: PrintedLink, output: LinkFormat, *, is_opened: bool) -> None:
-    """Print a link, and open it in a browser where that is wanted and there is one."""
+    """Print a link, and open it if requested and if there is a browser."""
     if output is LinkFormat.JSON:
         fingerprint = link.fingerprint or None
         document = {"url": link.url, "seconds": link.seconds, "fingerprint": fingerprint}

@@ -1,4 +1,4 @@
-"""Serves a dashboard on this machine until Ctrl-C, and prints the link into it."""
+"""Serves a dashboard on this machine until Ctrl-C, and prints the link to it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LISTEN = "--listen"
 
 
 def address(text: str) -> ListenAddress:
-    """Where to listen. Raises ``BadInput`` where it is none, or others could connect."""
+    """Parse the listen address. Raises ``BadInput`` unless it is a loopback address."""
     parsed = addresses.parse(_LISTEN, text, "127.0.0.1")
     if not parsed.is_loopback:
         raise input_error.Forbidden(
@@ -47,10 +47,10 @@ def serve(
     fleet: FleetSource | None = None,
     output: LinkFormat = LinkFormat.TEXT,
 ) -> None:
-    """Serve pages of these sources until a signal comes; the node is opened, and closed at the end.
+    """Serve pages of these sources until a signal; open the node, and close it at the end.
 
     Raises:
-        BadInput: nothing can listen there, or the node can not be opened.
+        BadInput: listening or opening the node fails.
     """
     work = serving(node, wanted, is_opened=is_opened, fleet=fleet, output=output)
     asyncio.run(until_signal(work))
@@ -64,7 +64,7 @@ async def serving(
     fleet: FleetSource | None = None,
     output: LinkFormat = LinkFormat.TEXT,
 ) -> None:
-    """Serve pages of these sources without end."""
+    """Serve pages of these sources forever."""
     asyncio.get_running_loop().set_exception_handler(
         LoopLog(lambda message, keys: say(loop_log.text(message, keys))).handle
     )
@@ -86,5 +86,5 @@ async def serving(
 
 
 def complain(bug: Exception) -> None:
-    """Print a bug of a page, or of the history; the rest goes on."""
+    """Print a bug of a page, or of the history, and continue."""
     say("".join(traceback.format_exception(bug)).rstrip())

@@ -1,4 +1,4 @@
-"""``numalet delete``: let pods end."""
+"""``numalet delete``: delete pods of an agent."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def delete(
 
 
 def _deleted(client: AgentClient, name: str, options: Mapping[str, int]) -> bool:
-    """Ask one pod to end and say what came of it; one that can not be does not spare the others."""
+    """Delete one pod and print the result; a failure does not stop the others."""
     from numalet.cli.output import complain
     from numalet.core.model.findings import Severity
     from numalet.io.agent_client.client import AgentRefused

@@ -25,7 +25,7 @@ def text(
     events: Sequence[Json],
     left_behind: Sequence[str] = (),
 ) -> str:
-    """A pod of the agent; ``left_behind`` is what it still holds although it may not run."""
+    """Describe a pod of the agent; ``left_behind`` are allocations of a pod that may not run."""
     parts = (
         _head(pod, placement),
         ("Still held until the next pod asks for admission:",) if left_behind else (),
@@ -38,7 +38,7 @@ def text(
 
 
 def observed(placement: Json, kubelet: Json | None, events: Sequence[Json]) -> str:
-    """All that is known of a pod that a kubelet keeps, and what is not."""
+    """Describe a pod of a kubelet that the agent only observes."""
     parts = (
         _observed_head(placement),
         _observed_containers(placement),
@@ -69,7 +69,7 @@ def _observed_containers(placement: Json) -> Iterator[str]:
 
 
 def _differences(uid: str, kubelet: Json | None) -> Iterator[str]:
-    """What differs from the state files, for as long as it does."""
+    """Yield current differences from the state files."""
     for problem in (kubelet or {}).get("problems", ()):
         if problem["podUID"] == uid:
             yield f"Differs since {problem['since']}: {problem['text']}"
@@ -142,7 +142,7 @@ def _container(container: Json, placed: Json | None, state: Json | None) -> Iter
 
 
 def _state(name: str, about: Json) -> str:
-    """A state of a container: why it is in it, and how it ended if it did."""
+    """Describe the state of a container, its reason, and the last exit."""
     words = [name, *filter(None, [about.get("reason")])]
     if "exitCode" in about:
         words.append(f"exit code {about['exitCode']}")
@@ -174,7 +174,7 @@ def _hints(explanation: Json) -> Iterator[str]:
 
 
 def _decision(explanation: Json) -> Iterator[str]:
-    """The story of a decision, in short."""
+    """Yield a short explanation of a decision."""
     verdict = "admitted" if explanation["admitted"] else f"rejected, {explanation['reason']}"
     yield f"  {verdict} (policy {explanation['policy']}, scope {explanation['scope']})"
     if explanation["why"] is not None:

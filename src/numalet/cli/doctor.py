@@ -1,4 +1,4 @@
-"""``numalet doctor``: what is missing, and the command that fixes it."""
+"""``numalet doctor``: diagnose a cluster and print the commands that fix it."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def cluster(
 async def _collected(
     kubeconfig: Path | None, context: str | None, scheduler_files: Sequence[Path]
 ) -> ClusterFacts:
-    """The facts. Raises ``BadInput`` if the cluster can not be asked or a file not be used."""
+    """Read the facts. Raises ``BadInput`` if the cluster or a file is unusable."""
     from numalet.cluster.doctor import collecting
     from numalet.core.model.findings import BadInput
     from numalet.io.kube_api import access, client

@@ -1,6 +1,6 @@
 """The options that write pictures: ``--html`` for a page, ``--svg`` for the drawing alone.
 
-They are in addition to what a command prints, unless one of them goes to the standard output.
+The command also prints its usual output, unless a picture is written to the standard output.
 """
 
 from __future__ import annotations
@@ -23,26 +23,25 @@ _OUTPUT: Final = "-"
 
 
 class PictureFiles(Value, kw_only=True):
-    """Where pictures go; ``-`` is the standard output."""
+    """The files of pictures; ``-`` is the standard output."""
 
     html: str | None = None
     svg: str | None = None
 
     @property
     def are_wanted(self) -> bool:
-        """Whether there is anything to write."""
         return self.html is not None or self.svg is not None
 
     @property
     def is_on_output(self) -> bool:
-        """Whether one goes to the standard output, where nothing else may be then."""
+        """Whether a picture uses the standard output, so that the command prints nothing there."""
         return _OUTPUT in (self.html, self.svg)
 
     def write(self, html: Callable[[], str], svg: Callable[[], str] | None = None) -> None:
-        """Write what is wanted, both files or none of them, and say where on the error stream.
+        """Write the pictures, both or neither, and name the files on the error stream.
 
         Raises:
-            BadInput: a file can not be written.
+            BadInput: writing a file fails.
         """
         from numalet.cli import output
         from numalet.io.files import atomic
@@ -62,7 +61,7 @@ class PictureFiles(Value, kw_only=True):
 
 
 def origin(*, machine: str = "", release: str = "") -> PageOrigin:
-    """What a page says of the command line that makes it, now."""
+    """Return the description of this command line and time for a page."""
     from datetime import UTC, datetime
 
     from numalet.cli import command_line
@@ -77,7 +76,7 @@ def origin(*, machine: str = "", release: str = "") -> PageOrigin:
 
 
 def _mode_of_new_files() -> int:
-    """What the umask leaves of read and write for all: pictures are there to be passed on."""
+    """Return the file mode that the umask allows: pictures are meant for others, too."""
     mask = os.umask(0o077)
     os.umask(mask)
     return 0o666 & ~mask

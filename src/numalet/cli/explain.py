@@ -1,4 +1,4 @@
-"""``numalet explain``: why a pod was decided on as it was, and what would have admitted it."""
+"""``numalet explain``: why a pod was admitted or rejected, and which changes would admit it."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def explain(
 
 
 def _run(question: ExplainInputs, budget: str, output: OutputFormat, pictures: PictureFiles) -> int:
-    """Prepare, trace, search, print; the exit status."""
+    """Prepare, trace, search, print; return the exit status."""
     from numalet.cli import explain_view
     from numalet.cli.output import show_findings
     from numalet.core.config.rules import StartRefused
@@ -184,7 +184,7 @@ def _run(question: ExplainInputs, budget: str, output: OutputFormat, pictures: P
 
 
 def _write_pictures(explanation: Explanation, case: Case, pictures: PictureFiles) -> None:
-    """Write the explanation as a page, and the node before the decision drawn."""
+    """Write the explanation as a page, and the drawing of the node before the decision."""
     from numalet.drawing import node_drawing
     from numalet.insight.maps import node_map
     from numalet.pages import explanation_page, file
@@ -200,12 +200,12 @@ def _write_pictures(explanation: Explanation, case: Case, pictures: PictureFiles
 
 
 def _running(asked: PreparedCase) -> int:
-    """How many pods of the state files count as running."""
+    """Count the pods that the state files show as running."""
     return len(asked.prepared.assumed)
 
 
 def searched(case: Case, traced: Story, seconds: float) -> tuple[Tally, ...]:
-    """What would have admitted the pod, searched for at most so many seconds."""
+    """Search for at most this many seconds for changes that would admit the pod."""
     from numalet.cli.progress import Progress
     from numalet.insight.explain import search
     from numalet.insight.explain.tally import Category

@@ -1,7 +1,7 @@
-"""A drawing of the NUMA nodes as they were before a decision: memory, CPUs and devices free.
+"""A drawing of the NUMA nodes before a decision: free memory, CPUs and devices.
 
-Up to eight nodes are boxes, two beside each other; more are rows of a table, in which neighbours
-that are alike share one. Who holds memory is named below, by group.
+Up to eight nodes are boxes, two in a row; more are rows of a table that equal neighbours share. The
+holders of memory follow below, by group.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _FEWEST_TOGETHER: Final = 3
 _MOST_HOLDERS: Final = 6
 
 Line: TypeAlias = tuple[str, str, str]
-"""Something on a node: its name, how much of it is used as a bar, how much is free."""
+"""A resource of a node: its name, a bar of its use, the free amount."""
 
 
 def drawing(explanation: Explanation) -> Iterator[RenderableType]:
-    """The nodes, and who holds memory on them."""
+    """Draw the nodes, and the holders of their memory."""
     nodes = explanation.nodes_before
     if not any(any(_lines(node)) for node in nodes):
         nothing = "nothing: no manager that is on keeps account of NUMA nodes"
@@ -98,7 +98,7 @@ def _table(nodes: Sequence[ExplanationNodeDocument]) -> Table:
 def _alike(
     nodes: Sequence[ExplanationNodeDocument],
 ) -> Iterator[tuple[list[ExplanationNodeDocument], list[Line]]]:
-    """The nodes with their lines; neighbours with equal lines are shown together."""
+    """Yield the nodes with their lines; neighbours with equal lines are merged."""
 
     def said(node: ExplanationNodeDocument) -> tuple[object, ...]:
         return (node.node_class, _group(node), *map(_in_figures, _lines(node)))
@@ -113,7 +113,7 @@ def _alike(
 
 
 def _in_figures(line: Line) -> Line:
-    """The line without the ids of the CPUs, which differ from node to node."""
+    """Remove the ids of the CPUs, which differ from node to node."""
     name, drawn, text = line
     return name, drawn, text.partition(": ")[0]
 
@@ -123,7 +123,6 @@ def _group(node: ExplanationNodeDocument) -> str:
 
 
 def _lines(node: ExplanationNodeDocument) -> Iterator[Line]:
-    """What there is on a node."""
     for name, sizes in node.types.items():
         if sizes.allocatable_bytes or sizes.total_bytes:
             drawn = bar(sizes.reserved_bytes, sizes.allocatable_bytes)
@@ -147,7 +146,7 @@ def _cpu_line(cpus: ExplanationCpusDocument) -> Line:
 
 
 def bar(part: int, whole: int) -> str:
-    """How much of the whole is used; never full before it is, never empty once it is not."""
+    """Draw the used part; full or empty only if exactly that."""
     if whole <= 0:
         return ""
     filled = min(max(part * _BAR // whole, 1 if part else 0), _BAR)
@@ -156,7 +155,7 @@ def bar(part: int, whole: int) -> str:
 
 
 def _holders(held: Sequence[HeldDocument]) -> Iterator[Padding]:
-    """Who holds memory, by set of nodes."""
+    """Yield the holders of memory, by set of nodes."""
     of_memory = [each for each in held if each.type == "memory"]
     for nodes, group in groupby(of_memory, key=lambda each: each.nodes):
         names = [f"{each.pod} ({numbers.rounded_size(each.size_bytes)})" for each in group]

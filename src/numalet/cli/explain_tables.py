@@ -1,12 +1,9 @@
 """An explanation as a story for people.
 
-The verdict with its cause and the cheapest way out, what was asked for, the NUMA nodes before, for
-every subject the sets of nodes that were offered and why others were not, how the merge ranked
-them, what was allocated, and what would have admitted the pod. Sets of nodes that say nothing new
-are counted, not listed.
-
-It is drawn from the document, so it reads the same whether this process made the decision or an
-agent that was asked.
+The verdict with its cause and the cheapest fix, the request, the NUMA nodes before, the sets of
+nodes that managers offered and why others were not, the ranking of the merge, the allocation, and
+changes that would admit the pod. It is drawn from the document, so it is the same for a decision of
+this process and of an agent. Sets of nodes without new information are counted, not listed.
 """
 
 from __future__ import annotations
@@ -48,7 +45,6 @@ Renderables = Iterator["RenderableType"]
 
 
 def story(explanation: Explanation) -> Renderables:
-    """The whole explanation, one thing below the other."""
     if explanation.contradiction:
         yield _text(explanation.contradiction, "yellow")
     yield from _replay_refused(explanation)
@@ -83,7 +79,7 @@ def _heading(text: str) -> Renderables:
 
 
 def _replay_refused(explanation: Explanation) -> Renderables:
-    """Pods before this one that were rejected when asked again; nothing if all were admitted."""
+    """List earlier pods that were rejected in the replay."""
     refused = [(each.pod, each.reason) for each in explanation.replay_refused]
     if refused:
         lines = explanations.replay_refused(refused, len(explanation.queue), explanations.BEFORE_IT)
@@ -117,7 +113,7 @@ def _asked(explanation: Explanation) -> Renderables:
 
 
 def where_it_could_go(explanation: Explanation, subject: SubjectDocument) -> Renderables:
-    """The sets of NUMA nodes that managers offered, and what the merge made of them."""
+    """List the sets of NUMA nodes that managers offered, and the result of the merge."""
     yield from _heading(f"Where {subject.subject} could go")
     merged = subject.merged
     is_clear = merged.preferred or explanation.policy is TopologyPolicy.SINGLE_NUMA_NODE
@@ -134,7 +130,7 @@ def where_it_could_go(explanation: Explanation, subject: SubjectDocument) -> Ren
 def _answers(
     answers: Iterable[AnswerDocument], chosen: list[int] | None, *, is_clear: bool
 ) -> Renderables:
-    """Every answer; ``is_clear`` says that it does not matter why a set is not preferred."""
+    """List every answer; with ``is_clear`` it does not matter why a set is not preferred."""
     silent = [_resources(each) for each in answers if each.answer is AnswerKind.NO_PREFERENCE]
     if silent:
         yield _indented(f"no preference: {', '.join(silent)}")
@@ -183,7 +179,7 @@ def _sets(answer: AnswerDocument, chosen: list[int] | None) -> Padding:
 
 
 def _worth_showing(sets: Sequence[SetDocument], chosen: list[int] | None) -> list[SetDocument]:
-    """Sets to list: all if they are few; else the chosen set, some offered ones, single nodes."""
+    """Return the sets to list: all if few; else the chosen set, some offered ones, single nodes."""
     offered = [each for each in sets if each.offered]
     wanted = [each for each in sets if each.nodes == chosen]
     wanted += offered[:_FIRST_OFFERED]
@@ -245,7 +241,7 @@ def _allocation(explanation: Explanation) -> Renderables:
 
 
 def _was_shown(explanation: Explanation, answer: AnswerDocument) -> bool:
-    """Whether the same sets stand above already, among the answers for a subject."""
+    """Return whether an earlier answer for a subject has the same sets."""
     return any(
         each.sets == answer.sets for subject in explanation.subjects for each in subject.answers
     )

@@ -1,6 +1,6 @@
-"""An explanation shown: as a document here, as a story in ``explain_tables``.
+"""Print an explanation: as a document, or as a story by ``explain_tables``.
 
-Rich, which draws the story, is loaded only for it.
+Only the story imports Rich.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from numalet.io.files.state_directory import StateDirectory
 def show_start_error(
     refused: StartRefused, chosen: OutputFormat, state_dir: StateDirectory | None, release: Release
 ) -> None:
-    """Print why the kubelet would not start, as ``simulate`` does."""
+    """Print why the kubelet would not start, like ``simulate``."""
     if chosen is not OutputFormat.TABLE:
         output.print_document(explanation_document.not_started(refused, release), chosen)
     simulate_view.show_start_error(refused, OutputFormat.TABLE, state_dir, release)
 
 
 def show(explanation: Explanation, chosen: OutputFormat) -> None:
-    """Print an explanation."""
     if chosen is not OutputFormat.TABLE:
         output.print_document(explanation, chosen)
         return

@@ -1,4 +1,4 @@
-"""``numalet extender``: answers a scheduler with what each kubelet would say."""
+"""``numalet extender``: answers a scheduler with predicted kubelet decisions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Exit status: 0 ended by a signal, 2 unusable input or an API server that refuses
 
 
 class UndecidedAnswer(StrEnum):
-    """What becomes of nodes on which nothing is decided."""
+    """The answer for undecided nodes."""
 
     ACCEPT = "pass"
     REFUSE = "refuse"

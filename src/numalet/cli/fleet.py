@@ -1,4 +1,4 @@
-"""``numalet fleet``: what a whole cluster would decide: what fits, where, why not, what must go."""
+"""``numalet fleet``: predictions for a whole cluster: which pods fit, where, and why not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One answer of ``numalet fleet`` about a cluster that is at hand: asked, printed, exit status."""
+"""One answer of ``numalet fleet`` about an opened cluster: computed, printed, exit status."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def fit(
     form: FleetFormat,
     assessor: Assessor | None = None,
 ) -> int:
-    """Whether so many copies of each shape fit; 0 for as many as there are room for.
+    """Return whether this many copies of each shape fit; 0: count all that fit.
 
-    Without a count as many are asked about as each shape's object makes.
+    By default each shape's object determines the number.
     """
     from numalet.cli import fleet_csv, fleet_view
     from numalet.insight.fleet import fit as fitting
@@ -60,7 +60,7 @@ def traps(
     form: FleetFormat,
     finder: TrapFinder | None = None,
 ) -> int:
-    """Which nodes are traps for these shapes, or for those of the cluster's pods."""
+    """Find nodes that are traps for these shapes, by default those of the cluster's pods."""
     from numalet.insight.fleet import traps as trapping
 
     asked = [each.pod for each in shapes] if shapes else None
@@ -71,7 +71,7 @@ def traps(
 
 
 def exit_status(cluster: Cluster, answer: Traps) -> int:
-    """1 if some nodes are traps, 2 if no node can be decided, so that this is not known."""
+    """Return 1 if some nodes are traps, 2 if every node is undecided, else 0."""
     return 2 if not cluster.nodes else 1 if answer.traps else 0
 
 
@@ -82,7 +82,7 @@ def print_traps(
     form: FleetFormat,
     kept_away: KeptAwayDocument | None = None,
 ) -> None:
-    """Print the traps, and what is done about them; ``shapes`` are those that were asked about."""
+    """Print the traps for ``shapes``, and the measures against them."""
     from numalet.cli import fleet_csv, fleet_view
     from numalet.insight.output import fleet_fit_document
     from numalet.insight.output.fleet_fit_document import shape_name
@@ -101,10 +101,10 @@ def print_traps(
 def free(
     cluster: Cluster, shape: PodShape, question: FreeQuestion, form: FleetFormat, *, plans: bool
 ) -> int:
-    """What must go for the copies of the shape that have no room, and where it could run instead.
+    """Find pods to evict so that copies of the shape fit, and new places for them.
 
     Raises:
-        BadInput: the question is limited to a node that is not there.
+        BadInput: an unknown node was named.
     """
     from numalet.cli import fleet_csv, fleet_names, fleet_view
     from numalet.insight.fleet import free_copies, moves
@@ -130,7 +130,7 @@ def free(
 def what_if(
     cluster: Cluster, others: NodeVariants, scoring: Scoring | None, form: FleetFormat
 ) -> int:
-    """The same pods on nodes that are otherwise."""
+    """Compare the same pods on changed nodes."""
     from numalet.cli import fleet_csv, fleet_days_view, fleet_options
     from numalet.insight.fleet import what_if as asking
     from numalet.insight.output import fleet_days_document
@@ -151,7 +151,6 @@ def what_if(
 def replay(
     cluster: Cluster, trace: Sequence[Arrival], rules: ReplayRules, form: FleetFormat
 ) -> int:
-    """A day of pods."""
     from numalet.cli import fleet_csv, fleet_days_view
     from numalet.insight.fleet import replay as replaying
     from numalet.insight.output import fleet_days_document

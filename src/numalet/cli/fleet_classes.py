@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def followed(class_file: str | None, pool_label: str | None) -> FollowedClasses:
-    """What --class and --pool-label say; warnings about the file go to the error stream.
+    """Read --class and --pool-label; print warnings about the file.
 
     Raises:
-        BadInput: the file cannot be used.
+        BadInput: the file is unusable.
     """
     from numalet.cluster import following
 

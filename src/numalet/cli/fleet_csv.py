@@ -1,4 +1,4 @@
-"""Answers about a fleet as rows for other programs: one header, one row for each thing."""
+"""Answers about a fleet as rows for other programs: one header, then one row per item."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numalet.insight.output.fleet_free_document import controller_text
 
 
 def fits(names: Sequence[str], answers: Sequence[Fit]) -> Iterator[Sequence[object]]:
-    """A row for each copy that lands, and one for each node that is left out."""
+    """Yield a row for each placed copy, and one for each excluded node."""
     yield "shape", "copy", "node", "numa_nodes", "devices", "cpus", "memory_bytes", "code", "reason"
     for name, fit in zip(names, answers, strict=True):
         for each in fit.landings:
@@ -30,13 +30,13 @@ def fits(names: Sequence[str], answers: Sequence[Fit]) -> Iterator[Sequence[obje
 
 
 def _memory_bytes(placements: Mapping[str, Placement]) -> int | str:
-    """The memory of all containers, huge pages aside; empty where none is held."""
+    """Return the memory of all containers without huge pages; empty without allocation."""
     blocks = (block for each in placements.values() for block in each.memory)
     return sum(block.size_bytes for block in blocks if block.resource == resources.MEMORY) or ""
 
 
 def traps(answer: Traps, names: Sequence[str]) -> Iterator[Sequence[object]]:
-    """A row for each resource that is stranded on a node; ``names`` are those of the shapes."""
+    """Yield a row for each stranded resource of a node; ``names`` are those of the shapes."""
     yield "node", "pool", "origin", "resource", "stranded", "reason", "refused"
     for each in answer.traps:
         refused = " ".join(names[one.shape] for one in each.refused)
@@ -45,7 +45,7 @@ def traps(answer: Traps, names: Sequence[str]) -> Iterator[Sequence[object]]:
 
 
 def free(answer: CopiesAnswer) -> Iterator[Sequence[object]]:
-    """A row for each pod that must go on a node; one without a pod for each other node."""
+    """Yield a row for each pod to evict, and one without a pod for each other node."""
     pod_columns = "namespace", "pod", "uid", "priority", "controller"
     yield "node", "origin", "outcome", "proof", *pod_columns, "copy", "never"
     every = ((one.number, each) for one in answer.copies for each in one.answer.nodes)
@@ -61,7 +61,7 @@ def free(answer: CopiesAnswer) -> Iterator[Sequence[object]]:
 
 
 def what_if(document: FleetWhatIfDocument) -> Iterator[Sequence[object]]:
-    """A row for each pool on each side, and each resource that is stranded in it."""
+    """Yield a row for each pool on each side, and each resource that is stranded in it."""
     yield "side", "pool", "nodes", "running", "traps", "resource", "stranded"
     for name, side in (("before", document.before), ("after", document.after)):
         for pool in side.pools:
@@ -71,7 +71,6 @@ def what_if(document: FleetWhatIfDocument) -> Iterator[Sequence[object]]:
 
 
 def replay(answer: ReplayAnswer) -> Iterator[Sequence[object]]:
-    """A row for each sample of each day."""
     yield (
         "sent_by",
         "at_seconds",

@@ -55,7 +55,6 @@ def fleet_dashboard(
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to those of ``numalet fleet``."""
     from numalet.cli.helping import Command, with_line_breaks
 
     app.command(

@@ -1,4 +1,4 @@
-"""``numalet fleet what-if`` and ``fleet replay``: a cluster that is otherwise, a day of pods."""
+"""``numalet fleet what-if`` and ``fleet replay``: a changed cluster, and a trace of pods."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Exit status: 0 replayed, 2 unusable input, 3 a bug.
 
 
 class StrategyOption(StrEnum):
-    """How the scheduler scores nodes."""
+    """Scoring strategies of the scheduler."""
 
     LEAST_ALLOCATED = "LeastAllocated"
     MOST_ALLOCATED = "MostAllocated"
@@ -231,7 +231,7 @@ def replay(
 
 
 def _pairs(option: str, given: list[str] | None) -> dict[str, str]:
-    """``KEY=VALUE,...`` of an option that may be repeated."""
+    """Parse ``KEY=VALUE,...`` of a repeatable option."""
     pairs: dict[str, str] = {}
     for part in ",".join(given or ()).split(","):
         key, equals, value = part.strip().partition("=")
@@ -254,7 +254,6 @@ def _whole_numbers(option: str, given: str) -> Mapping[str, int]:
 
 
 def register(app: typer.Typer) -> None:
-    """Make both commands commands of the group."""
     app.command(
         "what-if",
         cls=Command,

@@ -1,4 +1,4 @@
-"""Answers about a fleet through time, or made otherwise, in tables."""
+"""Answers about a changed cluster and about traces, in tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def what_if(cluster: Cluster, answer: WhatIf) -> None:
 
 
 def replay(cluster: Cluster, answer: ReplayAnswer, rules: ReplayRules) -> None:
-    """Print both days, and what the blind one costs."""
+    """Print both replays, and the cost of NUMA-unaware scheduling."""
     output.print_all(_replay(cluster, answer, rules))
 
 
@@ -55,7 +55,7 @@ def _what_if(cluster: Cluster, answer: WhatIf) -> Iterator[RenderableType]:
 
 
 def _refused(side: Side) -> dict[str, list[str]]:
-    """The nodes whose kubelets would not start, by what these say."""
+    """Return the nodes with kubelets that would not start, by the error."""
     nodes: dict[str, list[str]] = {}
     for name, why in sorted(side.refused.items()):
         nodes.setdefault(kubelet_start.text(why), []).append(name)
@@ -118,12 +118,12 @@ def _column(answer: ReplayAnswer, day: ReplayedDay) -> dict[str, str]:
 
 
 def _hours(answer: ReplayAnswer, hours: float) -> str:
-    """Hours of one device; CPU is counted in thousandths."""
+    """Return hours of one device; for CPU, divided by 1000."""
     return f"{hours / (1000 if answer.resource == 'cpu' else 1):.1f}"
 
 
 def english_time(seconds: float) -> str:
-    """Seconds as people read them: ``90s``, ``12m``, ``3h05m``."""
+    """Format seconds for people: ``90s``, ``12m``, ``3h05m``."""
     if seconds < 120:
         return f"{seconds:.0f}s"
     minutes = round(seconds / 60)

@@ -1,4 +1,4 @@
-"""``numalet fleet traps --cordon``, ``--taint`` and ``--undo``: a dry run unless --yes is said."""
+"""``numalet fleet traps --cordon``, ``--taint`` and ``--undo``: a dry run without --yes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from numalet.io.documents.pod_shapes import PodShape
 
 MOST_NODES: Final = 10
-"""So many nodes are changed at most, if nothing else is said."""
+"""Default limit of changed nodes."""
 
 How: TypeAlias = Literal["cordon", "taint", "undo"]
 
 
 class KeepingOptions(Value):
-    """What is to be done about traps, if anything."""
+    """The chosen measures against traps."""
 
     how: How | None
     at_most: int
@@ -85,10 +85,10 @@ def keep_away(
     shapes: Sequence[PodShape],
     form: FleetFormat,
 ) -> int:
-    """0 if all was done, 1 if a dry run found something to do, 2 if no node can be decided.
+    """Return 0 if all is done, 1 if a dry run found changes, 2 if every node is undecided.
 
     Raises:
-        BadInput: the cluster can not be asked, or can not be changed.
+        BadInput: reading or changing the cluster fails.
     """
     from numalet.cli import fleet_answers, fleet_sources
     from numalet.insight.fleet import traps as trapping

@@ -1,4 +1,4 @@
-"""Other machines for nodes of a fleet, as ``[POOL=]MACHINE[,nodes=COUNT]`` says which."""
+"""Other machines for nodes of a fleet, in the form ``[POOL=]MACHINE[,nodes=COUNT]``."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _MOST_DIGITS: Final = 9
 
 
 def shares(cluster: Cluster, given: Iterable[str]) -> tuple[MachineShare, ...]:
-    """The machines that these texts give to nodes of the cluster.
+    """Parse the machines for nodes of the cluster.
 
     Raises:
-        BadInput: a text has another form, a pool is unknown, a machine can not be read.
+        BadInput: a text has another form, a pool is unknown, or a machine is unreadable.
     """
     return tuple(_share(cluster, each) for each in given)
 
@@ -35,7 +35,7 @@ def _share(cluster: Cluster, given: str) -> MachineShare:
     named, found, count = given.rpartition(_NODES) if _NODES in given else (given, "", "")
     pool, equals, name = named.partition("=")
     if not equals or "/" in pool:
-        # A path may have the sign too; the value of a label has no slash.
+        # A path may contain the sign too; the value of a label contains no slash.
         pool, name = "", named
     pools = cluster.pools()
     fleet_names.check_pools(cluster, [pool] if pool else ())
@@ -50,7 +50,7 @@ def _share(cluster: Cluster, given: str) -> MachineShare:
 
 
 def _count(given: str, count: str, there: int) -> int:
-    """So many of the nodes that are there; parts of a node are rounded up."""
+    """Return the number of nodes, of those that exist; fractions are rounded up."""
     digits = count.removesuffix("%")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS):
         raise input_error.Invalid(f"invalid --machine {given!r}", expected=_FORM).bad_input()
@@ -58,7 +58,7 @@ def _count(given: str, count: str, there: int) -> int:
 
 
 def _places(devices: DeviceLists) -> DevicePlaces:
-    """The NUMA nodes of each device, devices in order of their ids."""
+    """Return the NUMA nodes of each device, devices sorted by id."""
     return {
         resource: tuple(each.numa_nodes for each in sorted(every, key=lambda each: each.device_id))
         for resource, every in devices.items()

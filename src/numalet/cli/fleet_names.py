@@ -1,4 +1,4 @@
-"""Names of pools and nodes that a question is limited to: one that is not there is a slip."""
+"""Check names of pools and nodes in options: an unknown one is a mistake."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numalet.core.model.findings import BadInput
 
 
 def check_pools(cluster: Cluster, names: Iterable[str]) -> None:
-    """Raises ``BadInput`` if one of these is no pool of the cluster."""
+    """Raise ``BadInput`` for an unknown pool."""
     known = list(cluster.pools())
     unknown = [each for each in names if each not in known]
     if unknown:
@@ -22,7 +22,7 @@ def check_pools(cluster: Cluster, names: Iterable[str]) -> None:
 
 
 def check_nodes(cluster: Cluster, names: Iterable[str]) -> None:
-    """Raises ``BadInput`` if one of these is no node of the cluster that can be decided on."""
+    """Raise ``BadInput`` for a node that is unknown or undecided."""
     unknown = [each for each in names if each not in cluster.nodes]
     if unknown:
         text = _listed(sorted(cluster.nodes))

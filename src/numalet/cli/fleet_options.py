@@ -1,4 +1,4 @@
-"""Options of ``numalet fleet``: where the cluster is known from, and how answers are printed."""
+"""Options of ``numalet fleet``: the source of the cluster, and the output format."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class FleetFormat(StrEnum):
-    """How an answer is printed."""
+    """Output formats."""
 
     TABLE = "table"
     CSV = "csv"
@@ -47,7 +47,7 @@ Watch = Annotated[
 
 
 class SourceOptions(Value, kw_only=True):
-    """The cluster as it was named."""
+    """The source of the cluster, as given by the user."""
 
     kubeconfig: Path | None
     context: str | None
@@ -58,7 +58,7 @@ class SourceOptions(Value, kw_only=True):
 
     @property
     def is_live(self) -> bool:
-        """Whether it is a cluster that can be asked again."""
+        """Whether it is a live cluster."""
         return not self.dump and self.fleet is None
 
 
@@ -139,7 +139,7 @@ Source = Annotated[
 
 @contextmanager
 def progress(whole: int, text: str) -> Iterator[Callable[[], None]]:
-    """What is called for each step that is done; the bar is on the error stream."""
+    """Return a function to call after each step; the bar is on the error stream."""
     from numalet.cli.progress import Progress
 
     bar = Progress(whole, text)
@@ -150,7 +150,7 @@ def progress(whole: int, text: str) -> Iterator[Callable[[], None]]:
 
 
 def shapes(given: Iterable[str]) -> tuple[PodShape, ...]:
-    """The shapes that these texts name. Raises ``BadInput``."""
+    """Read the shapes. Raises ``BadInput``."""
     from numalet.io.documents import pod_shapes
 
     return pod_shapes.load(given)

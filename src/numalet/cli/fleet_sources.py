@@ -1,4 +1,4 @@
-"""The cluster that a command of ``numalet fleet`` is about, opened from what the user named."""
+"""Opens the cluster for a command of ``numalet fleet``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ChangeOptions(Value, kw_only=True):
-    """What of the nodes is to be otherwise, as it was written."""
+    """Changes of nodes, as given by the user."""
 
     policy: str | None
     scope: str | None
@@ -34,15 +34,15 @@ class ChangeOptions(Value, kw_only=True):
     pools: tuple[str, ...]
 
     def is_empty(self) -> bool:
-        """Whether nothing is to be otherwise, on whichever nodes."""
+        """Whether there are no changes, whichever nodes are selected."""
         return not any(getattr(self, each.name) for each in fields(self) if each.name != "pools")
 
 
 def opened(source: SourceOptions) -> OpenedCluster:
-    """The cluster as it is now, with notes about the input on the error stream.
+    """Open the cluster; print notes about the input to the error stream.
 
     Raises:
-        BadInput: it can not be read, or two sources were named.
+        BadInput: it is unreadable, or two sources were named.
     """
     with progress.waiting("reading the cluster"):
         fleet = _opened(source)
@@ -57,7 +57,7 @@ def answered(
     watch: bool = False,
     is_table: bool = True,
 ) -> int:
-    """The exit status of an answer about the cluster; of a watch there is none, as it stays."""
+    """Return the exit status of an answer about the cluster; a watch never returns."""
     if not watch:
         return answer(opened(source).cluster)
     if not source.is_live:
@@ -79,10 +79,10 @@ def answered(
 async def followed_dashboard(
     source: SourceOptions, address: ListenAddress, *, is_opened: bool
 ) -> None:
-    """Serve pages of a cluster that is followed until a signal comes.
+    """Serve pages of a followed cluster until a signal.
 
     Raises:
-        BadInput: nothing can listen there, or the cluster can not be listed.
+        BadInput: listening fails, or the cluster cannot be listed.
     """
     from numalet.cli import dashboard_serving
     from numalet.cluster import following
@@ -98,7 +98,7 @@ async def followed_dashboard(
         fleet = FollowedFleet()
         async with together() as group:
             group.create_task(following.follow(server, classes, fleet.receive))
-            # A link is printed once there is something to see.
+            # Print a link only once there is something to show.
             await fleet.first()
             await dashboard_serving.serving(None, address, is_opened=is_opened, fleet=fleet)
 
@@ -145,10 +145,10 @@ def _opened(source: SourceOptions) -> OpenedCluster:
 def serve(
     source: SourceOptions, shapes: Sequence[PodShape], listen: str, every_seconds: float
 ) -> None:
-    """Serve metrics until SIGINT or SIGTERM, which is no error.
+    """Serve metrics until SIGINT or SIGTERM.
 
     Raises:
-        BadInput: nothing can listen there.
+        BadInput: listening fails.
     """
     from numalet.cluster.serve import FleetServer
     from numalet.shared.web import loop_log
@@ -178,7 +178,6 @@ def serve(
 
 
 def emptied(cluster: Cluster) -> Cluster:
-    """The cluster without its pods."""
     from numalet.insight.fleet.free import without
 
     nodes = {
@@ -189,11 +188,10 @@ def emptied(cluster: Cluster) -> Cluster:
 
 
 def variants(fleet: OpenedCluster, changes: ChangeOptions) -> NodeVariants:
-    """The nodes that are otherwise; those that can not be are named on the error stream.
+    """Return the changed nodes; name unchangeable ones on the error stream.
 
     Raises:
-        BadInput: a machine or the release can not be read, a pool is not there, or no kubelet
-            would start.
+        BadInput: a machine, the release or a pool is unknown, or every kubelet refuses.
     """
     from numalet.cli import fleet_machines, fleet_names
     from numalet.core.config.releases import table, versions

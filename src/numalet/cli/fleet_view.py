@@ -1,4 +1,4 @@
-"""Answers about a fleet in tables: what fits, which nodes are traps, what must go."""
+"""Answers about a fleet in tables: copies that fit, traps, pods to evict."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 MOST_ROWS: Final = 40
-"""So many rows of a table; -o json has all."""
+"""Limit of rows in a table; -o json prints all."""
 _MOST_TEXTS: Final = 5
 _ORIGINS: Final[Mapping[Origin, str]] = {
     Origin.PUBLISHED: "published",
@@ -33,26 +33,26 @@ _ORIGINS: Final[Mapping[Origin, str]] = {
 
 
 def fits(cluster: Cluster, names: Sequence[str], answers: Sequence[Fit]) -> None:
-    """Print where copies land, and why not elsewhere."""
+    """Print the places of copies, and why they do not fit elsewhere."""
     output.print_all(_fits(cluster, names, answers))
 
 
 def traps(
     cluster: Cluster, answer: Traps, names: Sequence[str], kept_away: KeptAwayDocument | None
 ) -> None:
-    """Print the traps, what they cost and what is done; ``names`` are those of the shapes."""
+    """Print traps, their cost and the measures; ``names`` are those of the shapes."""
     output.print_all(_traps(cluster, answer, names, kept_away))
 
 
 def free(
     cluster: Cluster, name: str, answer: CopiesAnswer, plans: Sequence[MovePlan | None]
 ) -> None:
-    """Print what must go, copy by copy and node by node, and where it could run instead."""
+    """Print the pods to evict by copy and node, and new places for them."""
     output.print_all(_copies(cluster, name, answer, plans))
 
 
 def table(*columns: str) -> Table:
-    """A table of this house: no lines, no padding at the edges; numbers stand at the right."""
+    """Return a table without lines or outer padding; numbers are right-aligned."""
     from rich.table import Table
 
     drawn = Table(box=None, pad_edge=False, header_style="bold")
@@ -62,7 +62,7 @@ def table(*columns: str) -> Table:
 
 
 def origins(cluster: Cluster) -> str:
-    """Where the ledgers came from on which the answer rests."""
+    """Describe the origin of the ledgers."""
     parts = [f"{count} {_ORIGINS[origin]}" for origin, count in cluster.origins().items()]
     if cluster.undecided:
         parts.append(f"{len(cluster.undecided)} undecided")
@@ -70,9 +70,9 @@ def origins(cluster: Cluster) -> str:
 
 
 def noted(cluster: Cluster) -> Iterator[RenderableType]:
-    """Why nothing can be decided on some nodes, and notes on others: each text once.
+    """Yield reasons for undecided nodes, and notes on others: each text once.
 
-    Of one kind of note only the first texts are printed, and how many more there are.
+    Of each kind of note only the first texts are printed, and the number of others.
     """
     kinds: dict[str, dict[str, list[str]]] = {}
     for name, each in sorted(cluster.undecided.items()):
@@ -95,7 +95,7 @@ def noted(cluster: Cluster) -> Iterator[RenderableType]:
 
 
 def ending(cluster: Cluster) -> Iterator[RenderableType]:
-    """Where the answer comes from."""
+    """Yield the origin of the answer."""
     yield ""
     yield output.one_line(origins(cluster))
     yield from noted(cluster)
@@ -137,13 +137,13 @@ def _fits(
 
 
 def held(placements: Mapping[str, Placement]) -> tuple[str, str, str]:
-    """Devices, CPUs and memory of all containers together."""
+    """Return devices, CPUs and memory of all containers together."""
     words = holding.held(placements)
     return output.printable(words.devices), words.cpus, words.memory
 
 
 def _gets(placements: Mapping[str, Placement]) -> str:
-    """The same in one text."""
+    """Return ``held`` as one text."""
     devices, cpus, memory = held(placements)
     parts = (devices, f"CPUs {cpus}" if cpus != "-" else "-", memory)
     return "; ".join(each for each in parts if each != "-") or "nothing of its own"
@@ -162,7 +162,7 @@ def _traps(
         count = len(answer.traps)
         nodes = numbers.counted(count, "trap node")
         yield output.one_line(f"{nodes}; stranded: {numbers.amounts(answer.stranded)}", "red")
-        # Of one shape it is known which one it is, and the row is wide enough without.
+        # A single shape needs no name, and the row is wide enough without it.
         several = len(answer.shapes) > 1
         rows = table("NODE", "POOL", "STRANDED", "WHY", *(["REFUSED"] if several else []))
         for each in answer.traps[:MOST_ROWS]:
@@ -210,7 +210,7 @@ def _kept_away(done: KeptAwayDocument) -> Iterator[RenderableType]:
 
 
 def some(names: Iterable[str]) -> str:
-    """The first names, and how many more there are."""
+    """Return the first names, and the number of others."""
     every = list(names)
     return ", ".join(every[:3]) + (f" and {len(every) - 3} more" if len(every) > 3 else "")
 

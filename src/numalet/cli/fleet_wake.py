@@ -1,4 +1,4 @@
-"""``numalet fleet wake``: has the scheduler try waiting pods again when a node would have them."""
+"""``numalet fleet wake``: requeue pending pods when a node can admit them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``numalet fleet ... --watch``: the answer again whenever it is another one, and how old it is."""
+"""``numalet fleet ... --watch``: print the answer whenever it changes, and its age."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from numalet.core.cluster.cluster import Cluster
 
 _OLD_SECONDS: Final = 2.0
-"""A connection that is there again within this is not worth a word."""
+"""A shorter loss of the connection is not reported."""
 
 
 class WatchedAnswer(Mutable):
-    """Prints the answer about a cluster that is followed, and below it how old it is, if it is.
+    """Prints the answer about a followed cluster, and its age if it is out of date.
 
-    Where the answer is for programs, its age is said on the error stream instead.
+    For programs, the age is printed to the error stream.
     """
 
     answer: Callable[[Cluster], int]
@@ -37,10 +37,10 @@ class WatchedAnswer(Mutable):
     _notes: tuple[Finding, ...] = ()
 
     async def receive(self, view: FollowedView) -> None:
-        """Print what is new in a view.
+        """Print the changes of a view.
 
         Raises:
-            BadInput: the cluster can not be listed, and never could.
+            BadInput: the cluster cannot be listed, and never could.
         """
         if view.opened is None:
             if view.problems:
@@ -51,7 +51,7 @@ class WatchedAnswer(Mutable):
             notes = tuple(each for each in cluster.notes if each not in view.problems)
             output.show_findings([each for each in notes if each not in self._notes])
             self._notes = notes
-            # What happens meanwhile is taken in while this thread works.
+            # Events are processed while this thread works.
             self._text = await asyncio.to_thread(self._answered, cluster)
             self._cluster = cluster
         is_old = view.age_seconds >= _OLD_SECONDS
@@ -67,7 +67,7 @@ class WatchedAnswer(Mutable):
         return text.getvalue()
 
     def _print(self, text: str, *, is_old: bool) -> None:
-        """Print it if it is new; that it grows older is shown on a terminal alone."""
+        """Print new text; a mere change of its age is shown on a terminal only."""
         is_screen = sys.stdout.isatty()
         state = (self._text, is_old and self.is_table)
         if text == self._shown or (state == self._state and not is_screen):
@@ -78,7 +78,7 @@ class WatchedAnswer(Mutable):
 
 
 class _Kept(io.StringIO):
-    """Keeps what is printed, which is drawn as for the output that it comes to at last."""
+    """Collects printed text, formatted for the final output."""
 
     def __init__(self, *, is_screen: bool) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
-"""The layout of ``--help`` of a command: options in groups, and examples as they were written.
+"""The layout of ``--help`` of a command: options in groups, and verbatim examples.
 
-A group of options is the ``rich_help_panel`` of its options; those without one are plain
-"Options". The help of a command fills paragraphs anew; a paragraph that begins with a line
-holding only a backspace is left as it is, which command lines among the examples need.
+A group of options is the ``rich_help_panel`` of its options; those without one are plain "Options".
+Typer rewraps paragraphs, except those whose first line is a single backspace, which the examples
+therefore begin with.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SPACING: Final = 6
 
 
 def with_line_breaks(text: str) -> str:
-    """The text with its indented paragraphs marked to be printed as they were written."""
+    """Mark indented paragraphs as verbatim."""
     paragraphs = text.strip("\n").split("\n\n")
     return "\n\n".join(
         _AS_WRITTEN + paragraph if "\n " in f"\n{paragraph}" else paragraph
@@ -29,9 +29,9 @@ def with_line_breaks(text: str) -> str:
 
 
 class Commands(typer.core.TyperGroup):
-    """A command of commands, whose help lists them in groups: by ``rich_help_panel``, in order.
+    """A group of commands whose help lists them by ``rich_help_panel``, in a fixed order.
 
-    The order of the groups leads from questions about a machine to keeping one.
+    The order of the groups leads from questions about a machine to operating one.
     """
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -49,7 +49,7 @@ class Commands(typer.core.TyperGroup):
 class Command(typer.core.TyperCommand):
     """A command whose help shows arguments by their metavar and options in groups.
 
-    An option of one value is given once: with a second value it is unknown which one was meant.
+    An option of one value may occur once: with a second value the intention is unclear.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -83,7 +83,7 @@ class Command(typer.core.TyperCommand):
 
 
 class CommandWithOthers(typer.core.TyperGroup):
-    """A command that works by itself, and has others below it; an option is given once."""
+    """A command that works by itself and has subcommands; its options may occur once."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if not ctx.resilient_parsing:
@@ -93,10 +93,10 @@ class CommandWithOthers(typer.core.TyperGroup):
 
 
 def _refuse_repeated(ctx: Any, in_order: Sequence[Any]) -> None:
-    """End with a usage error if an option came twice that takes one value, or has an opposite.
+    """Raise a usage error for a repeated option with one value, or with an opposite.
 
-    ``in_order`` has a parameter as often as it occurs among the words. A switch without an
-    opposite says nothing new when it is repeated, and ``--help`` is always answered.
+    ``in_order`` has a parameter for each of its occurrences. A switch without an opposite may be
+    repeated, and ``--help`` always works.
     """
     counts = Counter(param for param in in_order if param.param_type_name == "option")
     if any(param.name == "help" for param in counts):

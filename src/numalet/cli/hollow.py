@@ -1,4 +1,4 @@
-"""``numalet hollow``: nodes of a cluster that do not exist, and decide as their kubelets would."""
+"""``numalet hollow``: simulated nodes of a cluster that decide like their kubelets."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def hollow(
 
 
 def _run(inputs: HollowInputs) -> int:
-    """Prepare, live, leave; the exit status."""
+    """Prepare, run, remove; return the exit status."""
     import asyncio
 
     from numalet.cli.output import show_findings

@@ -1,7 +1,7 @@
-"""The kubelet's own flags as options of our commands, written once.
+"""The kubelet's own flags as options of numalet's commands.
 
 Names and forms are the kubelet's. A command takes the configuration file with ``ConfigFile`` and
-all the rest with one of the groups, and has ``ConfigSources`` made of both.
+all the rest with one of the groups, and combines both into ``ConfigSources``.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _FLAGS: Final = {
     "reserved-cpus": ("LIST", "CPUs kept back, such as 0-1,8."),
     "feature-gates": ("GATE=BOOL,...", "Feature gates."),
 }
-"""Metavar and help by flag, in the order in which flags are applied and shown."""
+"""Metavar and help by flag, in the order of application and of ``--help``."""
 
 _REPEATABLE: Final = frozenset(
     {
@@ -62,20 +62,20 @@ _REPEATABLE: Final = frozenset(
         *("cpu-manager-policy-options", "feature-gates"),
     }
 )
-"""Flags that the kubelet, too, takes several times: their values add up."""
+"""Flags that may be repeated, as in the kubelet: their values add up."""
 
 _SEPARATORS: Final = {
     "--eviction-hard": "<",
     **dict.fromkeys(("--kube-reserved", "--system-reserved", "--feature-gates"), "="),
     **dict.fromkeys(("--topology-manager-policy-options", "--cpu-manager-policy-options"), "="),
 }
-"""What stands between key and value of the flags that are maps."""
+"""The separator of key and value in flags that are maps."""
 
 
 class KubeletFlags(Value):
-    """A kubelet's configuration but for its file: drop-ins, and flags with their values.
+    """A kubelet's configuration without its file: drop-ins, and flags with their values.
 
-    The others are our own; None leaves what the file says.
+    The others are numalet's own; unset ones keep the file's value.
     """
 
     config_dir: Path | None
@@ -86,7 +86,7 @@ class KubeletFlags(Value):
     release: ReleaseOptions = field(default_factory=ReleaseOptions)
 
     def sources(self, config_file: Path | None) -> ConfigSources:
-        """Where the configuration comes from, with this file. Raises ``BadInput``."""
+        """Return the sources of the configuration, with this file. Raises ``BadInput``."""
         from numalet.core.config.behaviour import Mode
         from numalet.io.documents.kubelet_config import Base, ConfigSources
 
@@ -106,7 +106,7 @@ class KubeletFlags(Value):
 def _group(
     names: Iterable[str], releases: Iterable[inspect.Parameter] = release_options.OPTIONS
 ) -> OptionGroup:
-    """Where the configuration comes from, our own settings, and the flags of these names."""
+    """Return the options for drop-ins, numalet's own settings, and the flags of these names."""
     options = (
         _CONFIG_DIR,
         _NO_CONFIG_FILE,
@@ -154,7 +154,7 @@ def _kubelet_flags(
 
 
 def _refuse_contradictions(flags: Iterable[tuple[str, str]]) -> None:
-    """Raise ``BadInput`` if a flag gives a key two values, of which the kubelet takes the last."""
+    """Raise ``BadInput`` if a flag gives a key two values: the kubelet would use the last."""
     findings = Findings()
     seen: dict[tuple[str, str], str] = {}
     for flag, text in flags:
@@ -249,4 +249,4 @@ FlagsBesideTopology = Annotated[
     KubeletFlags,
     _group((name for name in _FLAGS if name not in _TOPOLOGY), (release_options.KUBELET_VERSION,)),
 ]
-"""Of a command that compares topology policies and releases, with options of its own for both."""
+"""For a command with separate options for topology policies and releases."""

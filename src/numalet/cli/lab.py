@@ -182,7 +182,7 @@ def boot(
 
 
 def _shell(topology: Topology, guest: lab_options.GuestOptions) -> None:
-    """A shell where there is a terminal; else its commands come from nowhere, so none."""
+    """Run a shell if there is a terminal; without one it has no input."""
     from numalet.cli import lab_view
 
     if not sys.stdin.isatty() or not sys.stdout.isatty():
@@ -194,7 +194,7 @@ def _shell(topology: Topology, guest: lab_options.GuestOptions) -> None:
 
 
 def _run(request: GuestRequest) -> None:
-    """Run the guest; ends with its status."""
+    """Run the guest; exit with its status."""
     import os
 
     from numalet.cli import lab_view

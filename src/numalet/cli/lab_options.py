@@ -1,4 +1,4 @@
-"""The options of a guest, for the commands that start one."""
+"""The options of a guest, shared by the commands that start one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TIMEOUT_SECONDS: Final = 600.0
 
 
 class GuestOptions(Value, kw_only=True):
-    """The options of a guest, but for its topology and its command."""
+    """The options of a guest, without its topology and its command."""
 
     hugepages: str | None
     node_memory: list[str] | None
@@ -33,7 +33,7 @@ class GuestOptions(Value, kw_only=True):
     def request(
         self, topology: Topology, command: tuple[str, ...], terminal: Terminal | None
     ) -> GuestRequest:
-        """The guest that is asked for; raises ``BadInput``."""
+        """Return the request for the guest; raises ``BadInput``."""
         from pathlib import PurePosixPath
 
         from numalet.lab import changes, hugepages, request

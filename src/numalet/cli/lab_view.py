@@ -1,4 +1,4 @@
-"""What ``numalet lab`` shows: the table of topologies, a line while a guest boots, the end."""
+"""Output of ``numalet lab``: the table of topologies, a line while a guest boots, the end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ _NOTHING: Final = "(nothing)"
 
 
 def show_topologies(chosen: output.OutputFormat) -> None:
-    """The topologies that have names."""
     from numalet.lab.topologies import TOPOLOGIES
 
     if chosen is output.OutputFormat.TABLE:
@@ -77,7 +76,6 @@ def _topology(topology: Topology) -> TopologyDocument:
 
 
 def terminal() -> Terminal:
-    """The terminal that this runs in."""
     from numalet.lab.request import Terminal
 
     columns, rows = shutil.get_terminal_size((80, 24))
@@ -85,9 +83,9 @@ def terminal() -> Terminal:
 
 
 class Watching:
-    """Passes on what the command prints; on a terminal a line says how far the boot is.
+    """Passes on the command's output; on a terminal a line shows the progress of the boot.
 
-    QEMU takes the terminal over for a shell; it is put back as it was, whatever happens.
+    QEMU changes the terminal's settings for a shell; they are always restored.
     """
 
     def __init__(self, request: GuestRequest) -> None:
@@ -119,17 +117,16 @@ class Watching:
                 termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self._modes)
 
     def note(self, finding: Finding) -> None:
-        """Print it, out of the way of the line."""
+        """Print it without disturbing the line."""
         self._wipe()
         output.show_findings([finding])
 
     def preparing(self, what: str) -> None:
-        """The one slow step, which goes over the network, is announced in any case."""
+        """Announce the one slow step, which uses the network, in any case."""
         self._wipe()
         output.say(_PREPARING.format(package=what))
 
     def booting(self, seconds: float) -> None:
-        """Redraw the line."""
         now = time.monotonic()
         if self._is_watched and now >= self._next:
             self._next = now + _BETWEEN_SECONDS
@@ -138,16 +135,14 @@ class Watching:
             output.redraw(text)
 
     def ready(self, seconds: float) -> None:
-        """The command has the word now."""
+        """The command has started."""
         self._wipe()
 
     def output(self, data: bytes) -> None:
-        """As it comes, byte for byte."""
         self._wipe()
         output.pass_on(data)
 
     def errors(self, data: bytes) -> None:
-        """The same for the error stream."""
         self._wipe()
         output.pass_on(data, is_error=True)
 
@@ -158,7 +153,7 @@ class Watching:
 
 
 def show_ending(request: GuestRequest, ended: EndedGuest) -> None:
-    """Print what went wrong, if the guest did not come to the end of its command."""
+    """Print the problem if the guest did not complete its command."""
     from numalet.lab.guest import Ending
 
     finding: Finding

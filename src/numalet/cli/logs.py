@@ -1,4 +1,4 @@
-"""``numalet logs``: what a container has written."""
+"""``numalet logs``: the output of a container."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ Sysfs = Annotated[
 
 
 class ViewOption(StrEnum):
-    """The machine as it is, or as the kubelet sees it."""
+    """The machine by its kernel's data, or in the kubelet's view."""
 
     KERNEL = "kernel"
     KUBELET = "kubelet"
@@ -122,7 +122,7 @@ def machine(
 
 
 def _write_pictures(pictures: PictureFiles, loaded: LoadedMachine, chart: MachineMap) -> None:
-    """Write the files with pictures, if any is asked for."""
+    """Write the requested pictures."""
     if not pictures.are_wanted:
         return
     from numalet.drawing import node_drawing
@@ -138,7 +138,7 @@ def _write_pictures(pictures: PictureFiles, loaded: LoadedMachine, chart: Machin
 
 
 def _refuse_more(*others: str | Path | None) -> None:
-    """Raise ``BadInput`` if a machine or a capture is named beside ``--profiles``."""
+    """Raise ``BadInput`` if a machine or a capture is named together with ``--profiles``."""
     given = [str(each) for each in others if each is not None]
     if given:
         raise input_error.Conflict(
@@ -147,7 +147,6 @@ def _refuse_more(*others: str | Path | None) -> None:
 
 
 def _list_profiles(chosen: output.OutputFormat) -> None:
-    """Print the list of the machine profiles."""
     from numalet.cli import profile_table
     from numalet.insight.usecases import profile_rows
 
@@ -166,7 +165,6 @@ def _load(
     sysfs: Path | None,
     sizes: MachineOptions,
 ) -> LoadedMachine:
-    """The one machine that was named."""
     from numalet.io import machines
 
     given = [str(each) for each in (positional, named, sysfs) if each is not None]
@@ -183,7 +181,7 @@ def _load(
 
 
 def _capture(loaded: LoadedMachine, path: Path) -> int:
-    """Write the capture; how many bytes it has."""
+    """Write the capture; return its size in bytes."""
     from numalet.io.sysfs import capture
 
     if loaded.tree is None:

@@ -1,7 +1,7 @@
-"""The options that describe the node: its machine, its devices, whose pods it takes.
+"""The options that describe the node: its machine, its devices, its pods.
 
-They are the same for all commands. ``Chosen`` is a machine with the sizes of a shape, ``Sizes``
-the sizes alone, for commands that take the machine in a way of their own.
+``Chosen`` is a machine with the sizes of a shape; ``Sizes`` are the sizes alone, for commands with
+other options for the machine.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class MachineOptions(Value, kw_only=True):
-    """The machine as it was named, and the sizes that make a shape a machine."""
+    """The machine as given by the user, and sizes for a shape."""
 
     machine: str | None = None
     memory_per_node: str | None = None
     hugepages_per_node: str | None = None
 
     def choice(self) -> MachineChoice:
-        """The same with the counts of huge pages read; raises ``BadInput``."""
+        """Parse the counts of huge pages; raises ``BadInput``."""
         from numalet.io.machines import MachineChoice
 
         pages = self.hugepages_per_node
@@ -37,21 +37,21 @@ class MachineOptions(Value, kw_only=True):
 
 
 class PodSourceOption(StrEnum):
-    """How the kubelet came to the pods."""
+    """The kubelet's source of the pods."""
 
     API = "api"
     FILE = "file"
 
 
 class PodChoice(Value, kw_only=True):
-    """Where pods are read from, and what is known of their node."""
+    """The source of pods, and known facts about their node."""
 
     node_name: str | None
     node_labels: str | None
     pod_source: PodSourceOption
 
     def fields(self) -> dict[str, Any]:
-        """The same as fields of what is gathered for a command."""
+        """Return the fields for a command's inputs."""
         from numalet.io.documents import pod_resources
 
         return {
@@ -62,14 +62,14 @@ class PodChoice(Value, kw_only=True):
 
 
 class DeviceOptions(Value):
-    """Devices as texts, and the file that has more of them."""
+    """Devices as texts, and a file with more of them."""
 
     texts: tuple[str, ...]
     file: str | None
 
 
 def _parse_pages(text: str) -> dict[str, str]:
-    """Counts by page size from ``1Gi=4;2Mi=512``; raises ``BadInput``."""
+    """Parse counts by page size from ``1Gi=4;2Mi=512``; raises ``BadInput``."""
     pages: dict[str, str] = {}
     for part in text.replace(",", ";").split(";"):
         size, equals, count = part.strip().partition("=")

@@ -1,7 +1,7 @@
 """A machine map drawn for a terminal of 80 columns.
 
-Up to eight NUMA nodes are drawn as boxes, socket by socket; more are rows of a table.
-Distances are a matrix as long as it fits, and lists of nodes by distance otherwise.
+Up to eight NUMA nodes are drawn as boxes, socket by socket; more are rows of a table. Distances are
+a matrix if it fits, else lists of nodes by distance.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def picture(chart: MachineMap) -> list[RenderableType]:
-    """What to print, one thing below the other."""
+    """Return the parts to print, from top to bottom."""
     from rich.text import Text
 
     drawn: list[RenderableType] = [Text(_title(chart), style="bold"), Text(_totals(chart))]
@@ -41,7 +41,6 @@ def picture(chart: MachineMap) -> list[RenderableType]:
 
 
 def notes_list(sentences: Iterable[str]) -> RenderableType:
-    """The notes below the picture."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -58,7 +57,7 @@ def _title(chart: MachineMap) -> str:
 
 
 def _totals(chart: MachineMap) -> str:
-    """The sums, huge pages on a line of their own."""
+    """Return the totals; huge pages have a separate line."""
     parts = [
         numbers.counted(chart.socket_count, "socket"),
         numbers.counted(len(chart.nodes), "NUMA node"),
@@ -71,7 +70,7 @@ def _totals(chart: MachineMap) -> str:
 
 
 def size_text(size_bytes: int) -> str:
-    """The size with four digits at most: 125.4 GiB."""
+    """Format a size with at most four digits: 125.4 GiB."""
     size = float(size_bytes)
     unit = 0
     while size >= 1024 and unit < len(_UNITS) - 1:
@@ -82,7 +81,7 @@ def size_text(size_bytes: int) -> str:
 
 
 def pages_text(pages: Iterable[HugePages]) -> str:
-    """Huge pages that there are: ``4 x 1 GiB, 512 x 2 MiB``; largest first."""
+    """Format existing huge pages: ``4 x 1 GiB, 512 x 2 MiB``; largest first."""
     there = sorted(
         (page for page in pages if page.count), key=lambda page: page.page_size_kib, reverse=True
     )
@@ -90,7 +89,7 @@ def pages_text(pages: Iterable[HugePages]) -> str:
 
 
 def _boxes(chart: MachineMap) -> list[RenderableType]:
-    """Two boxes beside each other; nodes of the same sockets under one heading."""
+    """Draw two boxes in a row; nodes of the same sockets have one heading."""
     from rich.table import Table
     from rich.text import Text
 
@@ -147,7 +146,7 @@ def _memory_text(row: MachineNodeRow) -> str:
 
 
 def _node_table(rows: tuple[MachineNodeRow, ...]) -> Table:
-    """One line per node; their classes, if there are several."""
+    """Return one line per node, with classes if there are several."""
     from rich.table import Table
 
     table = Table(box=None, expand=True, padding=(0, 1), header_style="bold")
@@ -169,10 +168,10 @@ def _node_table(rows: tuple[MachineNodeRow, ...]) -> Table:
 
 
 def _distances(rows: tuple[MachineNodeRow, ...]) -> Table:
-    """A matrix where it fits, else the nodes by distance."""
+    """Return a matrix if it fits, else the nodes by distance."""
     from rich.table import Table
 
-    # The columns of a row are the nodes by ascending id, whatever order the rows are in.
+    # Columns are always the nodes by ascending id, whatever the order of the rows.
     names = sorted(row.node_id for row in rows)
     table = Table(box=None, padding=(0, 1), header_style="dim", pad_edge=False)
     table.add_column("node", justify="right", style="dim")
@@ -191,7 +190,7 @@ def _distances(rows: tuple[MachineNodeRow, ...]) -> Table:
 
 
 def _by_distance(row: MachineNodeRow, names: list[int] | None) -> str:
-    """``10: 0; 16: 1-3``; only the numbers where it is not known whose they are."""
+    """Return ``10: 0; 16: 1-3``; only the numbers if their nodes are unknown."""
     if row.distances is None:
         return "-"
     if names is None:

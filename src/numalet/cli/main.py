@@ -1,7 +1,7 @@
 """The command ``numalet``: its subcommands, and every way of ending.
 
-Exit status: 0 fine, 1 the answer is no (a pod rejected, a scenario failed), 2 the input can not
-be used or is too large for the memory, 3 a bug.
+Exit status: 0 success, 1 a negative answer (a pod rejected, a scenario failed), 2 the input is
+unusable or too large for the memory, 3 a bug.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ EXIT_BUG: Final = 3
 EXIT_INTERRUPTED: Final = 130
 
 _YOUNG: Final = 50_000
-"""So many new objects are searched for garbage at a time."""
+"""Number of new objects that triggers a garbage collection."""
 
 # Typer brings its own copy of click or uses the installed one, depending on its release; the
 # base class of its public BadParameter is the usage error of whichever it is.
 _USAGE_ERROR: Final[Any] = typer.BadParameter.__mro__[1]
 
-# What the extras `agent` and `cluster` bring, by the names under which it is imported.
+# Imports of the packages of the extras `agent` and `cluster`.
 _OF_THE_EXTRA: Final = frozenset(
     {
         *("structlog", "prometheus_client", "watchfiles", "grpc", "google", "httpx", "xxhash"),
@@ -44,7 +44,7 @@ _OF_THE_EXTRA: Final = frozenset(
 )
 
 _NOT_MAPPED: Final = "failed to map segment"
-"""The loader says this of a library for which there is no memory."""
+"""The loader's error if it lacks memory for a library."""
 
 _COMPLETION: Final = "_NUMALET_COMPLETE"
 
@@ -101,9 +101,9 @@ _COMMANDS: Final = (
 
 @functools.cache
 def app(only: str = "") -> typer.Typer:
-    """The application with all commands, or with this one ``only``.
+    """Return the application with all commands, or with one.
 
-    A command line needs one of them, and to import the others takes longer than many of them.
+    A command line needs one of them, and importing the others takes longer than many commands.
     """
     made = typer.Typer(
         name="numalet",
@@ -122,7 +122,7 @@ def app(only: str = "") -> typer.Typer:
 
 
 def _add(to: typer.Typer, panel: str, name: str, short_help: str) -> None:
-    """Add the command, or the group of commands, that is in the module of its name."""
+    """Add the command or group of commands from the module of its name."""
     identifier = name.replace("-", "_")
     module = importlib.import_module(f"numalet.cli.{identifier}")
     group = getattr(module, f"{name}_app", None)
@@ -160,20 +160,20 @@ def _numalet(
 
 @functools.cache
 def commands(only: str = "") -> Callable[..., Any]:
-    """All commands, or this one; made once, because that takes longer than most of what they do."""
+    """Return all commands, or one; cached because building takes longer than most commands."""
     made: Callable[..., Any] = typer.main.get_command(app(only))
     return made
 
 
 def _wanted(arguments: Sequence[str] | None) -> str:
-    """The command that a command line begins with; empty if it is for all of them to answer."""
+    """Return the command at the start of a command line; empty if all may answer."""
     given = sys.argv[1:] if arguments is None else arguments
     first = given[0] if given and _COMPLETION not in os.environ else ""
     return first if any(name == first for _, name, _ in _COMMANDS) else ""
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run one command line; the exit status."""
+    """Run one command line; return the exit status."""
     streams.prepare()
     try:
         with command_line.running(arguments):
@@ -191,7 +191,7 @@ def run(arguments: list[str] | None = None) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     except SystemExit as ended:
-        # Typer ends so when it printed a completion.
+        # Typer exits like this after printing a completion.
         return int(ended.code or 0)
     except BrokenPipeError:
         # Only a command that follows something raises this.
@@ -219,10 +219,9 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _collect_garbage_seldom() -> None:
-    """Begin to search for garbage, which ``__main__`` put off: not in what is loaded, and rarely.
+    """Enable garbage collection, which ``__main__`` disabled: rarely, not for loaded modules.
 
-    A short command makes little but modules that it imports when it needs them. Servers that keep
-    much have rules of their own.
+    A short command creates little except modules. Servers with many objects have other rules.
     """
     gc.freeze()
     gc.set_threshold(_YOUNG, *gc.get_threshold()[1:])
@@ -236,7 +235,7 @@ def _unusable(bad: BadInput, arguments: list[str] | None = None) -> int:
 
 
 def _print_document(findings: Sequence[Finding], arguments: list[str] | None) -> None:
-    """Print findings for a program too, if the command line asks for a document."""
+    """Print findings for a program too, if the command line requests a document."""
     asked = output.asked_format(sys.argv[1:] if arguments is None else arguments)
     if asked is not None:
         from numalet.insight.output import findings_document
@@ -246,7 +245,7 @@ def _print_document(findings: Sequence[Finding], arguments: list[str] | None) ->
 
 
 def _missing(error: ModuleNotFoundError, arguments: list[str] | None) -> int:
-    """A package of an extra that is not installed is no bug."""
+    """Report a missing package of an extra, which is not a bug."""
     module = (error.name or "").partition(".")[0]
     if module not in _OF_THE_EXTRA:
         return _bug()
@@ -264,7 +263,7 @@ def _missing(error: ModuleNotFoundError, arguments: list[str] | None) -> int:
 
 
 def _out_of_memory() -> int:
-    """It is neither a bug nor a finding that names a place."""
+    """Report it: neither a bug nor a finding with a place."""
     output.say("error: out of memory; raise the limit (ulimit -v), or give less input")
     return EXIT_UNUSABLE
 
@@ -278,7 +277,7 @@ def _bug() -> int:
 
 
 def _turn_away_output() -> None:
-    """Say nothing more: what is still in the buffer would fail again at the very end."""
+    """Discard further output: the buffered rest would fail again at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -1,8 +1,8 @@
 """Every command as a value, and as a page of the system's manual (roff, section 1).
 
-Both the manual and the command reference in the documentation are generated from the declarations
-of the commands. ``make schemas`` writes the pages into ``packaging/man``, from where a wheel takes
-them: to build one does not take what numalet depends on.
+The manual and the command reference in the documentation are generated from the declarations of the
+commands. ``make schemas`` writes the pages into ``packaging/man`` for the wheel, whose build does
+not install numalet's dependencies.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PLAIN: Final = "Options"
 
 
 class CommandOption(Value):
-    """One option or argument: its names with the form of its value, and what it says."""
+    """One option or argument: its names with the form of its value, and its help."""
 
     names: str
     text: str
@@ -32,7 +32,7 @@ class CommandOption(Value):
 class CommandPage(Value, kw_only=True):
     """One command. ``words`` are ``("numalet", "state", "show")``; ``options`` are by group.
 
-    ``examples`` are command lines as they were written, ``children`` the commands below it.
+    ``examples`` are verbatim command lines, ``children`` the subcommands.
     """
 
     words: tuple[str, ...]
@@ -51,7 +51,7 @@ class CommandPage(Value, kw_only=True):
 
 
 def pages() -> tuple[CommandPage, ...]:
-    """All commands, each before those below it."""
+    """Return all commands, each before its subcommands."""
     from numalet.cli import main
 
     return tuple(_pages(main.commands(), ("numalet",)))
@@ -60,7 +60,7 @@ def pages() -> tuple[CommandPage, ...]:
 def _pages(command: Any, words: tuple[str, ...], parent: Any = None) -> Iterator[CommandPage]:
     import typer
 
-    # As when it is run: a command remembers the names of its option for help.
+    # As in a real run: a command caches the names of its help option.
     settings = command.context_settings
     context = typer.Context(command, info_name=words[-1], parent=parent, **settings)
     children: dict[str, Any] = dict(getattr(command, "commands", {}))
@@ -86,7 +86,7 @@ def _pages(command: Any, words: tuple[str, ...], parent: Any = None) -> Iterator
 def _parameters(
     command: Any, context: Any
 ) -> tuple[list[CommandOption], dict[str, list[CommandOption]]]:
-    """The arguments, and the options by group; plain ones first."""
+    """Return the arguments, and the options by group; plain ones first."""
     arguments: list[CommandOption] = []
     options: dict[str, list[CommandOption]] = {_PLAIN: []}
     for each in command.get_params(context):
@@ -100,7 +100,7 @@ def _parameters(
 
 
 def _closing_words(epilog: str) -> tuple[str, str]:
-    """The examples and the exit status of the words below a command's help."""
+    """Return the examples and the exit status from the text below a command's help."""
     text = epilog.replace(_AS_WRITTEN, "")
     before, _, status = text.partition(_STATUS)
     examples = before.partition(_EXAMPLES)[2]
@@ -109,7 +109,7 @@ def _closing_words(epilog: str) -> tuple[str, str]:
 
 
 def roff(page: CommandPage, version: str) -> str:
-    """The page as the system's manual has it."""
+    """Return the page in the format of the system's manual."""
     summary = page.text.partition("\n")[0].rstrip(".")
     parts = [
         f'.TH "{page.name.upper()}" "1" "" "numalet {version}" "numalet"',
@@ -143,7 +143,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _line(text: str) -> str:
-    """Text on a line of its own, where a dot or quote at its beginning is no request."""
+    """Return text as a line in which a leading dot or quote is not a request."""
     escaped = _escaped(text)
     return f"\\&{escaped}" if escaped.startswith((".", "'")) else escaped
 
@@ -153,7 +153,7 @@ def _escaped(text: str) -> str:
 
 
 def files() -> dict[str, str]:
-    """The page of every command as roff, by the name of its file."""
+    """Return the page of every command as roff, by file name."""
     return {f"{page.name}.1": roff(page, __version__) for page in pages()}
 
 

@@ -1,4 +1,4 @@
-"""The forms in which ``numalet what-if`` prints; known before anything heavy is loaded."""
+"""Output formats of ``numalet what-if``, in a module that imports little."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class MatrixFormat(StrEnum):
-    """How a matrix is printed."""
+    """Output formats of a matrix."""
 
     TABLE = "table"
     CSV = "csv"

@@ -1,8 +1,7 @@
-"""The memory of a node as a table: what each NUMA node has of every type, and what is left of it.
+"""The memory of a node as a table: the amounts of every type on each NUMA node, and the rest.
 
-Classes of nodes are shown where there are several. Nodes without memory are named in one line, and
-on many nodes, types of which no node has anything are left out: of the 34 nodes of a tray with four
-accelerators six have memory, and each may have four types.
+Nodes without memory are named in one line, and with many nodes, empty types are left out: of the 34
+nodes of a tray with four accelerators six have memory, and each may have four types.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _TYPE_WIDTH: Final = len("hugepages-512Mi")
 
 
 def memory_table(after: MemoryMap) -> Iterator[RenderableType]:
-    """The table, and below it the nodes without memory."""
+    """Yield the table, and below it the nodes without memory."""
     nodes = [node for node in after.nodes if not _is_nothing(node)]
     names = _types(after)
     shows_class = any(node.node_class is not NodeClass.CPU for node in nodes)
@@ -58,13 +57,13 @@ def memory_table(after: MemoryMap) -> Iterator[RenderableType]:
 
 
 def _is_nothing(node: MemoryNodeRow) -> bool:
-    """Whether the node has no memory; a reservation can make the kubelet believe that it has."""
+    """Return whether the node has no memory; a reservation can give it a false amount."""
     counted = any(row.allocatable_bytes or row.reserved_bytes for row in node.types)
     return node.node_class is NodeClass.EMPTY and not counted
 
 
 def _types(after: MemoryMap) -> frozenset[str]:
-    """The types that are shown."""
+    """Return the types to show."""
     is_small = len(after.nodes) <= _MOST_SINGLE
     rows = (row for node in after.nodes for row in node.types)
     return frozenset(row.resource for row in rows if is_small or row.total_bytes)
@@ -75,7 +74,7 @@ def _group(node: MemoryNodeRow) -> str:
 
 
 def _bar(part: int, whole: int) -> str:
-    """How much of the whole is used; never full before it is, never empty once it is not."""
+    """Draw the used part; full or empty only if exactly that."""
     if whole == 0:
         return ""
     filled = min(max(part * _BAR // whole, 1 if part else 0), _BAR)

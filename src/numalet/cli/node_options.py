@@ -1,4 +1,4 @@
-"""Options of commands that work on a node, beside its kubelet or for long, written once."""
+"""Options shared by commands that work on a node together with its kubelet, or for long."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import typer
 from numalet.wording.log_line import LogFormat
 
 KUBELET_ROOT: Final = Path("/var/lib/kubelet")
-"""Where a kubelet keeps its state if nothing else is said."""
+"""The default root directory of a kubelet."""
 
 Form = Annotated[LogFormat, typer.Option("--log-format", help="Form of the log.")]
 Verbosity = Annotated[int, typer.Option("--v", min=0, max=10, help="Level of the log.")]
 
 
 def kubelet_root(help_text: str) -> Any:
-    """The option that names a kubelet's root directory, with what it is for."""
+    """Return the option for a kubelet's root directory, with this help text."""
     return typer.Option(
         "--kubelet-root", metavar="DIR", envvar="NUMALET_KUBELET_ROOT", help=help_text
     )

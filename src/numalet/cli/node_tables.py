@@ -1,7 +1,7 @@
 """CPUs and devices of a node as tables.
 
 A CPU is one character: the letter of the pod that it is exclusive to, ``r`` if it is reserved, a
-dot if it is shared. The CPUs of a core stand together, so that broken cores are seen.
+dot if it is shared. The CPUs of a core are adjacent, so that split cores are visible.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _RESERVED, _SHARED = "r", "."
 
 
 def cpu_table(nodes: Iterable[NodeCpus], names: Mapping[str, str]) -> list[Table | Text]:
-    """The CPUs of every node core by core, and whose letters these are.
+    """Return the CPUs of every node core by core, and the legend of letters.
 
-    ``names`` are those of the pods by uid. After the last letter they begin anew.
+    ``names`` are those of the pods by uid. Letters repeat after the last one.
     """
     nodes = tuple(nodes)
     owners = sorted(
@@ -83,7 +83,7 @@ def _legend(
 
 
 def device_table(rows: Iterable[DeviceRow]) -> Table:
-    """The devices by resource and NUMA nodes."""
+    """Return the devices by resource and NUMA nodes."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("RESOURCE", "NODES", "IN USE", "FREE", "UNHEALTHY"):
         table.add_column(name, overflow="fold")

@@ -1,8 +1,8 @@
-"""What every command shares when it prints: findings, colour, width, odd characters.
+"""Shared by all commands that print: findings, colour, width, control characters.
 
-Colour only on a terminal and without NO_COLOR, and the width is that of the terminal. In a pipe
-sentences have 80 columns, but a row is one line and no name is cut, so that grep finds it.
-What comes out of a user's files is shown with its control characters escaped.
+Colour only on a terminal and without NO_COLOR, at the width of the terminal. In a pipe sentences
+have 80 columns, but a row is one line and names are never cut, so that grep finds them. Control
+characters from a user's files are escaped.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _NARROWEST: Final = 68
 _HEIGHT: Final = 24
 _WIDEST: Final = 100_000
 _PIECES: Final = 10_000
-"""So many pieces of a document are written at a time."""
-# It matches a run of blanks from its first one alone: a line may have thousands.
+"""Number of pieces of a document to write at a time."""
+# Match a run of blanks only from its first one: a line may have thousands.
 _TRAILING_BLANKS: Final = re.compile(r"(?<! )[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
 _CLEARED: Final = "\x1b[H\x1b[2J"
 _FORMULAS: Final = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -43,7 +43,7 @@ _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.N
 
 
 class OutputFormat(StrEnum):
-    """How a result is printed."""
+    """Output formats of a result."""
 
     TABLE = "table"
     JSON = "json"
@@ -51,7 +51,7 @@ class OutputFormat(StrEnum):
 
 
 def asked_format(arguments: Iterable[str]) -> OutputFormat | None:
-    """The document that a command line asks for (-o json, -o yaml), whatever else is in it."""
+    """Return the document format in a command line (-o json, -o yaml), if any."""
     asked = ""
     words = iter(arguments)
     for word in words:
@@ -67,16 +67,16 @@ def asked_format(arguments: Iterable[str]) -> OutputFormat | None:
 
 
 def console() -> Console:
-    """A console that keeps what it prints, as wide and as coloured as the output is."""
+    """Return a console that collects output, with the width and colours of the real one."""
     is_terminal = True if sys.stdout.isatty() else None
-    # Without a height, too, Rich takes a terminal that calls itself dumb for one of 80 columns.
+    # Without a height, too, Rich assumes 80 columns for a terminal of type dumb.
     return literal_console(
         file=io.StringIO(), width=_width(), height=_HEIGHT, force_terminal=is_terminal
     )
 
 
 def literal_console(**settings: Any) -> Console:
-    """A console that prints names as users chose them, with square brackets and colons too."""
+    """Return a console that prints names unchanged, even with square brackets and colons."""
     from rich.console import Console
     from rich.segment import Segment
 
@@ -96,7 +96,7 @@ def _width() -> int:
 
 
 def _needed_width(screen: Console, drawn: RenderableType) -> int:
-    """How many columns a thing needs in a pipe: its rows whole, sentences as wide as a word."""
+    """Return the columns that a thing needs in a pipe: rows whole, sentences as wide as a word."""
     from rich.measure import Measurement
     from rich.padding import Padding
     from rich.table import Table
@@ -107,20 +107,20 @@ def _needed_width(screen: Console, drawn: RenderableType) -> int:
     measured = Measurement.get(screen, options, drawn)
     is_row = inner.no_wrap if isinstance(inner, Text) else isinstance(inner, Table)
     if measured.maximum >= _WIDEST or (isinstance(inner, Table) and inner.expand):
-        # It takes all the room there is, as boxes side by side do.
+        # It takes all available room, like adjacent boxes.
         is_row = False
     return measured.maximum if is_row else measured.minimum
 
 
 def one_line(text: str, style: str = "") -> Text:
-    """A text that is one line in a pipe, however long, and is wrapped on a terminal."""
+    """Return a text that is one line in a pipe, however long, and is wrapped on a terminal."""
     from rich.text import Text
 
     return Text(printable(text), style=style, no_wrap=not sys.stdout.isatty())
 
 
 def print_all(drawn: Iterable[RenderableType]) -> None:
-    """Print one thing below the other, without blanks at the ends of lines."""
+    """Print the parts from top to bottom, without trailing blanks."""
     screen = console()
     for each in drawn:
         if not sys.stdout.isatty():
@@ -131,33 +131,31 @@ def print_all(drawn: Iterable[RenderableType]) -> None:
 
 
 def is_unicode() -> bool:
-    """Whether the output can show more than ASCII."""
     return (sys.stdout.encoding or "").lower().startswith("utf")
 
 
 def print_text(text: str) -> None:
-    """Print lines that hold what came out of a user's files."""
+    """Print lines with texts from a user's files."""
     sys.stdout.write(printable(text))
 
 
 def print_line(text: str = "") -> None:
-    """Print a line at once."""
     print_text(f"{text}\n")
     sys.stdout.flush()
 
 
 def print_drawn(text: str) -> None:
-    """Print lines with colours, which were made of printable texts."""
+    """Print coloured lines of printable texts."""
     sys.stdout.write(text)
 
 
 def print_screen(text: str) -> None:
-    """Print the same in the place of all that a terminal shows; elsewhere below what there is."""
+    """Print over the whole terminal; elsewhere append."""
     sys.stdout.write(f"{_CLEARED if sys.stdout.isatty() else ''}{text}\n")
 
 
 def print_log(data: bytes) -> None:
-    """Print what a container wrote; a terminal gets its control characters escaped."""
+    """Print a container's output; on a terminal with control characters escaped."""
     if sys.stdout.isatty():
         sys.stdout.write(printable(data.decode(errors="backslashreplace"), "\n\t"))
     else:
@@ -165,7 +163,7 @@ def print_log(data: bytes) -> None:
 
 
 def pass_on(data: bytes, *, is_error: bool = False) -> None:
-    """Print markup in UTF-8, or what the user's own command printed in a guest, byte for byte."""
+    """Print markup in UTF-8, or the output of the user's own command in a guest, byte for byte."""
     stream = sys.stderr if is_error else sys.stdout
     stream.flush()
     stream.buffer.write(data)
@@ -173,7 +171,7 @@ def pass_on(data: bytes, *, is_error: bool = False) -> None:
 
 
 def print_rows(rows: Iterable[Sequence[object]]) -> None:
-    """Print rows as CSV, in which no cell is a formula of a spreadsheet."""
+    """Print rows as CSV."""
     import csv
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
@@ -181,7 +179,7 @@ def print_rows(rows: Iterable[Sequence[object]]) -> None:
 
 
 def _cell(value: object) -> object:
-    """Spreadsheets take a text that begins with one of some characters for a formula."""
+    """Escape a text that a spreadsheet would interpret as a formula."""
     if not isinstance(value, str):
         return value
     text = printable(value)
@@ -200,7 +198,7 @@ def print_json(document: Any, indent: int | None = None) -> None:
 
 @contextlib.contextmanager
 def aside() -> Iterator[None]:
-    """Print to the error stream what is otherwise printed to the output."""
+    """Redirect output to the error stream in the block."""
     with contextlib.redirect_stdout(sys.stderr):
         yield
 
@@ -212,7 +210,7 @@ def say(text: str) -> None:
 
 
 def redraw(text: str = "") -> None:
-    """Put a text in the place of the last line of the error stream, which is a terminal."""
+    """Replace the last line of the error stream, which is a terminal."""
     sys.stderr.write(f"\r\x1b[K{printable(text)}")
     sys.stderr.flush()
 
@@ -245,7 +243,6 @@ def complain(severity: Severity, text: str) -> None:
 
 
 def print_document(document: Struct | Mapping[str, Any], chosen: OutputFormat) -> None:
-    """Print a document as JSON or YAML."""
     if not isinstance(document, Mapping):
         from numalet.insight.output import json_schema
 
@@ -255,7 +252,7 @@ def print_document(document: Struct | Mapping[str, Any], chosen: OutputFormat) -
     else:
         import json
 
-        # Some at a time: the pieces of a long document together are many times as large as it is.
+        # Some at a time: all pieces of a long document take many times its size.
         pieces = json.JSONEncoder(indent=2).iterencode(document)
         while text := "".join(islice(pieces, _PIECES)):
             print_text(text.replace("\x7f", "\\u007f"))

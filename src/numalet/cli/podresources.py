@@ -1,4 +1,4 @@
-"""``numalet podresources``: what the PodResources API of a node answers."""
+"""``numalet podresources``: the answers of a node's PodResources API."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ EXIT_REFUSED: Final = 1
 
 
 class PodResourcesQuestion(StrEnum):
-    """What is asked."""
+    """The call to make."""
 
     LIST = "list"
     ALLOCATABLE = "allocatable"
@@ -47,7 +47,7 @@ class PodResourcesQuestion(StrEnum):
 
 
 class Api(StrEnum):
-    """Which of the two interfaces on the socket is used."""
+    """The interface on the socket to use."""
 
     V1 = "v1"
     V1ALPHA1 = "v1alpha1"
@@ -120,7 +120,7 @@ def _check(question: PodResourcesQuestion, name: str | None, api: Api) -> None:
 
 
 def _default_socket() -> Path:
-    """The agent's socket if there is one, else the kubelet's."""
+    """Return the agent's socket if it exists, else the kubelet's."""
     return next((path for path in SOCKETS if path.exists()), SOCKETS[-1])
 
 

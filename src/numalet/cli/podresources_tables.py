@@ -1,6 +1,6 @@
 """Answers of the PodResources API, in the JSON form of protocol buffers, as tables.
 
-The form leaves out what has its default value, and writes 64-bit numbers as texts.
+The form omits default values, and writes 64-bit numbers as texts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def of_pods(pods: Iterable[Mapping[str, Any]]) -> Iterator[RenderableType]:
-    """One row per container."""
+    """Yield one row per container."""
     table = _table("pod", "container", "CPUs", "memory", "devices")
     for pod in pods:
         whole = f"{pod.get('namespace', '')}/{pod.get('name', '')}"
@@ -36,7 +36,7 @@ def of_pods(pods: Iterable[Mapping[str, Any]]) -> Iterator[RenderableType]:
 
 
 def of_allocatable(document: Mapping[str, Any]) -> Iterator[RenderableType]:
-    """CPUs in a line, then memory, then devices."""
+    """Yield CPUs in a line, then memory, then devices."""
     yield Text(f"CPUs     {_cpus(document.get('cpuIds', ()))}")
     yield Text.assemble("memory   ", _indented(map(_memory, document.get("memory", ()))))
     yield Text.assemble("devices  ", _indented(_devices(document.get("devices", ()))))
@@ -72,7 +72,7 @@ def _memory(block: Mapping[str, Any]) -> str:
 
 
 def _devices(entries: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """A line for each resource and place; a device of several nodes has several entries."""
+    """Yield a line for each resource and place; a device of several nodes has several entries."""
     nodes_of: dict[tuple[str, str], list[int]] = defaultdict(list)
     for entry in entries:
         for device_id in entry.get("deviceIds", ()):

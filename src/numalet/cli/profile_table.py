@@ -17,7 +17,7 @@ HOW_TO: Final = (
 
 
 def table(rows: Iterable[ProfileRow]) -> Table:
-    """One row per profile, its size before what it is like."""
+    """Return one row per profile, its size before its description."""
     from rich.table import Table
 
     drawn = Table(box=None, expand=True, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)

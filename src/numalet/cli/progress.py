@@ -1,7 +1,7 @@
 """A progress bar on the error stream, for work that takes longer than half a second.
 
-Only on a terminal; it is wiped away at the end. Redrawn ten times a second at most. Of work that
-reports no steps it is shown how long it has taken.
+Only on a terminal, and erased at the end. Redrawn at most ten times a second. Work without steps
+shows the elapsed time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WIDTH: Final = 24
 
 
 class Progress:
-    """So much of a whole is done."""
+    """The completed part of a whole."""
 
     def __init__(self, whole: int, text: str = "") -> None:
         self._whole = max(whole, 1)
@@ -32,12 +32,12 @@ class Progress:
         self._is_watched = sys.stderr.isatty()
 
     def advance(self, steps: int = 1) -> None:
-        """So many steps more are done."""
+        """Count more completed steps."""
         self._done += steps
         self.touch()
 
     def touch(self, text: str | None = None) -> None:
-        """Nothing more is done, but time has passed; or something else is being done."""
+        """Show the elapsed time, or another text, without a step."""
         if text is not None:
             self._text = text
         now = time.monotonic()
@@ -49,7 +49,7 @@ class Progress:
             output.redraw(f"[{bar}] {self._done}/{self._whole} {self._text}")
 
     def finish(self) -> None:
-        """Wipe the bar away."""
+        """Erase the bar."""
         if self._is_drawn:
             output.redraw()
             self._is_drawn = False
@@ -57,7 +57,7 @@ class Progress:
 
 @contextmanager
 def waiting(text: str) -> Iterator[None]:
-    """Show what is being done, and for how many seconds already."""
+    """Show the current work and its elapsed seconds."""
     if not sys.stderr.isatty():
         yield
         return

@@ -1,4 +1,4 @@
-"""``numalet ps``: the pods of an agent, and where they are."""
+"""``numalet ps``: the pods of an agent, and their places."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ of their containers were found. Without an agent the commands of 'numalet run' a
 
 
 class Form(StrEnum):
-    """How pods are listed."""
+    """Output formats of pods."""
 
     TABLE = "table"
     WIDE = "wide"
@@ -70,7 +70,7 @@ def ps(
 
 
 def _print_commands(items: Sequence[Mapping[str, Any]], form: Form) -> None:
-    """The commands of ``numalet run`` in a root folder without an agent."""
+    """Print the commands of ``numalet run`` in a root folder without an agent."""
     from datetime import UTC, datetime
 
     from numalet.cli.ps_view import PodTable
@@ -123,9 +123,9 @@ def _print_table(
 
 
 def _left_behind(client: AgentClient) -> str:
-    """What is still held for pods that are gone or were rejected, as an agent like a kubelet does.
+    """Describe allocations of deleted or rejected pods.
 
-    Nothing of the sort is left behind in native mode.
+    They exist only in exact mode, as in a kubelet.
     """
     from numalet.cli.ps_view import left_behind
 

@@ -1,4 +1,4 @@
-"""Pods as lines of a table whose columns keep their places while a watch adds lines."""
+"""Pods as lines of a table whose columns stay aligned while a watch adds lines."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class PodTable:
         self._widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
 
     def text(self, items: Sequence[Mapping[str, Any]]) -> str:
-        """Head and lines."""
+        """Return header and lines."""
         head = _GAP.join(map(str.ljust, self._heads, self._widths)).rstrip() + "\n"
         return head + "".join(self.line(item, self._now) for item in items)
 
     def line(self, item: Mapping[str, Any], now: datetime, *, gone: bool = False) -> str:
-        """One line; a pod that went has the status Gone."""
+        """Return one line; a deleted pod has the status Gone."""
         cells = list(self._cells(item, now))
         if gone:
             cells[_STATUS] = "Gone"
@@ -67,13 +67,13 @@ class PodTable:
 
 
 def _status(item: Mapping[str, Any]) -> str:
-    """What a pod does; one that runs without its promise is marked."""
+    """Return the pod's status; a pod that runs without its allocation is marked."""
     status: str = item["status"]
     return f"{status}/{UNPROMISED}" if item.get("unpromised") else status
 
 
 def left_behind(state: Mapping[str, Any], pod_uid: str | None = None) -> list[str]:
-    """A line for every container that holds something although its pod is gone or was rejected.
+    """Return a line for every container of a deleted or rejected pod that has an allocation.
 
     ``state`` is a NodeState; with ``pod_uid`` only those of this pod.
     """
@@ -95,7 +95,7 @@ def _held(holder: Mapping[str, Any]) -> str:
 
 
 def _memory(sizes: Mapping[str, int]) -> str:
-    """Ordinary memory first, then huge pages."""
+    """Format ordinary memory first, then huge pages."""
     parts = [numbers.size(sizes["memory"])] if "memory" in sizes else []
     for name, size_bytes in sorted(sizes.items()):
         if name != "memory":
@@ -115,12 +115,12 @@ def _aligned(item: Mapping[str, Any]) -> str:
 
 
 def _age(created: str | None, now: datetime) -> str:
-    """The age of a pod; that of a pod of another owner is not known."""
+    """Return the age of a pod; unknown for a pod of another owner."""
     return "-" if created is None else age(created, now)
 
 
 def age(created: str, now: datetime) -> str:
-    """How old something is, in its largest unit, as kubectl says it: 113s, 5m, 3h, 2d."""
+    """Format an age in its largest unit, like kubectl: 113s, 5m, 3h, 2d."""
     seconds = max(0, int((now - datetime.fromisoformat(created)).total_seconds()))
     for size, unit in _UNITS:
         if seconds >= size * (2 if unit != "d" else 1):

@@ -1,4 +1,4 @@
-"""``numalet publish``: keep a node's objects in the cluster current, beside its kubelet."""
+"""``numalet publish``: keep a node's objects in the cluster current, together with its kubelet."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ EXIT_REFUSED: Final = 1
 
 
 class ObjectFormat(StrEnum):
-    """How objects are printed."""
+    """Output formats of objects."""
 
     YAML = "yaml"
     JSON = "json"

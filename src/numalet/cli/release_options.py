@@ -1,4 +1,4 @@
-"""The options that say which release of the kubelet is followed, written once."""
+"""Options that select the kubelet release to follow."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ RELEASE_HELP: Final = (
 
 
 def names() -> list[str]:
-    """The names of all releases, for the completion of command lines."""
+    """Return the names of all releases, for the completion of command lines."""
     from numalet.core.config.releases.table import RELEASES
 
     return [each.name for each in RELEASES]
 
 
 def named(help_text: str) -> Any:
-    """The option that names a release, with what that one is for."""
+    """Return the option that names a release, with this help text."""
     return typer.Option(
         "--release",
         metavar="RELEASE",
@@ -38,13 +38,13 @@ def named(help_text: str) -> Any:
 
 
 class ReleaseOptions(Value):
-    """The release that is followed, by its name or by the version of a kubelet."""
+    """The release to follow, by its name or by the version of a kubelet."""
 
     name: str | None = None
     kubelet_version: str | None = None
 
     def kubelets(self) -> tuple[KubeletAtHand, ...]:
-        """The kubelet whose version was given. Raises ``BadInput`` if it is no version."""
+        """Return the kubelet of the given version. Raises ``BadInput`` for an invalid one."""
         if self.kubelet_version is None:
             return ()
         from numalet.io.documents import kubelet_version

@@ -36,7 +36,7 @@ Exit status: 0 nothing failed, 1 some scenario failed, 2 some input can not be u
 
 
 class ReplayOutput(StrEnum):
-    """How the results are printed."""
+    """Output formats of the results."""
 
     TEXT = "text"
     JSON = "json"
@@ -84,7 +84,7 @@ def replay(
 
 
 class _Tally(Mutable):
-    """What became of the scenarios of one file."""
+    """The results of the scenarios of one file."""
 
     file: str
     passed: int = 0
@@ -93,7 +93,6 @@ class _Tally(Mutable):
     problems: list[str] = field(default_factory=list)
 
     def count(self, report: Report) -> None:
-        """Add one report."""
         from numalet.insight.usecases import replaying
 
         match report:
@@ -107,7 +106,6 @@ class _Tally(Mutable):
                 self.problems.extend(report.problems)
 
     def document(self) -> ReplayFileDocument:
-        """The same as a part of a document."""
         from numalet.insight.output import replay_document
 
         return replay_document.ReplayFileDocument(
@@ -122,7 +120,7 @@ class _Tally(Mutable):
 
 
 def _tallies(reports: Iterator[Report], fail_fast: bool, shown: _Shown) -> Iterator[_Tally]:
-    """One tally for each run of reports of the same file, when it is complete."""
+    """Yield a tally for each run of reports of the same file, when it is complete."""
     tally: _Tally | None = None
     for report in reports:
         if tally is None or tally.file != report.file:
@@ -138,7 +136,7 @@ def _tallies(reports: Iterator[Report], fail_fast: bool, shown: _Shown) -> Itera
 
 
 class _Shown:
-    """Prints as it goes: text at once, JSON at the end, a counter on a terminal."""
+    """Prints during the run: text at once, JSON at the end, a counter on a terminal."""
 
     def __init__(self, output: ReplayOutput) -> None:
         self._output = output
@@ -147,7 +145,7 @@ class _Shown:
         self._is_live = _is_terminal()
 
     def one_more(self, report: Report) -> None:
-        """One more scenario is done: show it, if something is to be said about it."""
+        """Count a scenario, and print its result if it is notable."""
         from numalet.insight.usecases import replaying
 
         self._ticks += 1
@@ -160,12 +158,12 @@ class _Shown:
                 self._clear()
                 output.print_line(_failure_text(report))
             case _:
-                pass  # Nothing but a number in the counts.
+                pass  # Only the number in the counts changes.
         if self._is_live:
             output.redraw(f"{report.file}: {self._ticks}")
 
     def file_is_done(self, tally: _Tally) -> None:
-        """Show what became of one file."""
+        """Print the result of one file."""
         self._tallies.append(tally)
         self._clear()
         if self._output is ReplayOutput.JSON:
@@ -175,12 +173,12 @@ class _Shown:
         output.print_line(f"{tally.file}: {_counts([tally])}")
 
     def _clear(self) -> None:
-        """Take the counter off the terminal."""
+        """Erase the counter."""
         if self._is_live:
             output.redraw()
 
     def finished(self) -> int:
-        """The exit status, after the last words."""
+        """Print the summary; return the exit status."""
         if self._output is ReplayOutput.JSON:
             print_document(_summary(self._tallies), OutputFormat.JSON)
         else:

@@ -1,4 +1,4 @@
-"""``numalet reserve``: a legal reservedMemory, why it adds up, and into the file with it."""
+"""``numalet reserve``: compute a legal reservedMemory, explain it, and write it to the file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ there is no legal reservation, 3 a bug.
 
 
 class ReserveFormat(StrEnum):
-    """How the reservation is printed."""
+    """Output formats of the reservation."""
 
     TABLE = "table"
     JSON = "json"

@@ -1,4 +1,4 @@
-"""A reservation on the terminal: the nodes, why it adds up, and what to paste."""
+"""A reservation on the terminal: the nodes, the calculation, and lines to paste."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_NAMES: Final = 2
 
 
 def print_plan(plan: Plan) -> None:
-    """Print everything for people. What is to be pasted is never broken into lines."""
+    """Print everything for people. Lines to paste are never wrapped."""
     from numalet.insight.usecases import reserving
 
     output.print_all(_drawn(plan))
@@ -40,7 +40,6 @@ def print_flag(plan: Plan) -> None:
 
 
 def print_yaml(plan: Plan) -> None:
-    """Print the lines for a KubeletConfiguration alone."""
     lines = ["reservedMemory:"]
     for entry in plan.entries:
         lines += [f"- numaNode: {entry.numa_node}", "  limits:"]
@@ -59,7 +58,7 @@ def print_json(plan: Plan, written: ChangedFile | None) -> None:
 
 
 def say_written(written: ChangedFile) -> None:
-    """Print which file was changed, and where its former content is."""
+    """Print the changed file, and the backup of its former content."""
     if written.backup is None:
         output.say(f"{written.path}: nothing to change")
     else:
@@ -107,7 +106,7 @@ def _table(plan: Plan) -> Table:
 
 
 def sums(plan: Plan) -> Iterator[str]:
-    """The equation in words, in the units of its parts, in one unit, and as two numbers."""
+    """Yield the equation in words, in the units of its parts, in one unit, and as two numbers."""
     parts = plan.parts
     given = (parts.kube_reserved, parts.system_reserved, parts.eviction)
     kept = {
@@ -139,5 +138,5 @@ def _eviction(plan: Plan) -> str:
 
 
 def _common_unit(sizes: Sequence[int]) -> tuple[str, int]:
-    """The largest unit of which all sizes are whole multiples."""
+    """Return the largest unit that divides all sizes."""
     return next((name, size) for name, size in _UNITS if not any(each % size for each in sizes))

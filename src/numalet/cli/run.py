@@ -1,4 +1,4 @@
-"""``numalet run``: one command on its own CPUs and NUMA nodes."""
+"""``numalet run``: one command on exclusive CPUs and NUMA nodes."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ _OTHERS: Final[Mapping[str, tuple[str, str]]] = {
     "-m": ("numactl", "--memory SIZE"),
     "--membind": ("numactl", "--memory SIZE"),
 }
-"""Options of programs for the same purpose: whose, and what is said here instead."""
+"""Options of similar programs: the program, and numalet's equivalent."""
 
 
 class RunCommand(Command):
-    """A command whose ``--wait`` may stand without a time, and whose last words are a command."""
+    """A command whose ``--wait`` has an optional time, and whose last words are a command."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.allow_interspersed_args = False
@@ -75,9 +75,9 @@ class RunCommand(Command):
 
 
 def with_wait(args: list[str]) -> list[str]:
-    """The words with a time behind a ``--wait`` that has none, but for those of the command.
+    """Add a time to a ``--wait`` without one, but not in the words of the command.
 
-    Raises ``BadInput`` if a time stands apart, where it would be the command.
+    Raises ``BadInput`` for a separate time, which would be the command.
     """
     words = list(args)
     for at in _options(args):
@@ -93,7 +93,7 @@ def with_wait(args: list[str]) -> list[str]:
 
 
 def _options(args: list[str]) -> Iterator[int]:
-    """Where the options before the command stand."""
+    """Yield the positions of the options before the command."""
     at = 0
     while at < len(args) and args[at].startswith("-") and args[at] != "--":
         yield at
@@ -101,7 +101,7 @@ def _options(args: list[str]) -> Iterator[int]:
 
 
 def _refuse_others(args: list[str]) -> None:
-    """Raise ``BadInput`` for an option of another program that means something else here."""
+    """Raise ``BadInput`` for an option of another program that has another meaning here."""
     for at in _options(args):
         name, equals, value = args[at].partition("=")
         if not name.startswith("--") and len(name) > len("-c"):
@@ -266,7 +266,7 @@ def run(
 
 
 def _shown(chosen: OutputFormat) -> Callable[[RunDocument], None] | None:
-    """What prints the answer of a dry run as a document; None for sentences."""
+    """Return the function that prints a dry run as a document, unless as sentences."""
     from numalet.cli.output import print_document
 
     if chosen is OutputFormat.TABLE:
@@ -275,7 +275,7 @@ def _shown(chosen: OutputFormat) -> Callable[[RunDocument], None] | None:
 
 
 def _seconds(wait: str | None) -> float | None:
-    """How long to wait; None for not at all. Raises ``BadInput``."""
+    """Parse the waiting time, if any. Raises ``BadInput``."""
     from numalet.core.model import go_duration
 
     if wait is None or wait == _FOREVER:
@@ -301,7 +301,7 @@ def _seconds(wait: str | None) -> float | None:
 
 
 def _explained(case: Case, running: int) -> Explanation:
-    """The story of the refusal, and what would have admitted the command."""
+    """Explain the rejection, and search changes that would admit the command."""
     from numalet.agent.run.options import SEARCH_SECONDS
     from numalet.cli import explain
     from numalet.insight.explain import story
@@ -313,7 +313,7 @@ def _explained(case: Case, running: int) -> Explanation:
 
 
 def _explain(explanation: Explanation, by: str, command: str) -> None:
-    """Print the story where it does not get among what the command prints."""
+    """Print the story, unless it would mix with the command's output."""
     from numalet.cli import output, run_view
 
     with output.aside():

@@ -1,4 +1,4 @@
-"""Why a command has no place: the cause, what is reserved, the NUMA nodes, what would make room."""
+"""Why a command is rejected: the cause, the allocations, the NUMA nodes, changes that help."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def story(explanation: Explanation, command: str, *, by_agent: bool) -> Iterator[RenderableType]:
-    """One thing below the other; ``command`` is what the user called it."""
+    """Yield the parts of the story; ``command`` is the user's text."""
     named = refused_command.of(explanation)
     yield output.one_line(f"No place for {command}: {named.cause}", "bold red")
     for line in (refused_command.kept(explanation), *refused_command.missing_pages(explanation)):

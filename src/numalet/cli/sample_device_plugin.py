@@ -1,4 +1,4 @@
-"""``numalet sample-device-plugin``: a device plugin to try a node with."""
+"""``numalet sample-device-plugin``: a device plugin for trying out a node."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ async def _until_interrupted(plugin: SamplePlugin) -> None:
 
 
 async def _control(plugin: SamplePlugin) -> None:
-    """Obey the lines of the standard input; an end of it is no end of the plugin."""
+    """Execute the lines of the standard input; its end does not end the plugin."""
     import asyncio
     import select
     import sys
@@ -104,8 +104,8 @@ async def _control(plugin: SamplePlugin) -> None:
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     try:
-        # A plain file, /dev/null or nothing at all can not be waited for. The loop would only
-        # log it.
+        # A plain file, /dev/null or a closed stream cannot be awaited; the loop would only log
+        # it.
         with select.epoll() as probe:
             probe.register(sys.stdin.fileno())
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)

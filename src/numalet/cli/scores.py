@@ -1,4 +1,4 @@
-"""What ``numalet extender`` prefers, as an option of the commands that answer or replay with it."""
+"""The node scoring of ``numalet extender``, as an option of commands that answer or replay."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class ScoreOption(StrEnum):
-    """What makes a node better than another one that admits the pod."""
+    """The criterion for choosing among nodes that admit the pod."""
 
     PACK = "pack"
     SPREAD = "spread"

@@ -1,4 +1,4 @@
-"""``numalet simulate``: what the kubelet would decide on these pods, on this machine."""
+"""``numalet simulate``: predict the kubelet's decisions on these pods, on this machine."""
 
 from __future__ import annotations
 
@@ -132,9 +132,9 @@ def simulate(
 def _run(
     pieces: SimulateInputs, record: Path | None, output: OutputFormat, pictures: PictureFiles
 ) -> int:
-    """Prepare, take the steps, keep what is to be kept, print; the exit status.
+    """Prepare, take the steps, write files, print; return the exit status.
 
-    Files come before the printing: who reads only the first lines gets the files all the same.
+    Files are written before the output, because the reader of a pipe may stop early.
     """
     from numalet.cli import simulate_view
     from numalet.cli.output import show_findings
@@ -169,7 +169,7 @@ def _run(
 
 
 def _show(result: SimulationResult, output: OutputFormat) -> None:
-    """Print the simulation; the library that draws tables is loaded only for them."""
+    """Print the simulation; only tables import the library that draws them."""
     from numalet.cli import simulate_tables, simulate_view
 
     if output is OutputFormat.TABLE:
@@ -179,7 +179,7 @@ def _show(result: SimulationResult, output: OutputFormat) -> None:
 
 
 def _run_steps(prepared: Prepared, session: Session) -> tuple[list[Record], Session]:
-    """What every step did, and the session after the last one."""
+    """Return the result of every step, and the session after the last one."""
     from numalet.insight.simulate.session import NotRestarted
 
     records: list[Record] = []
@@ -192,14 +192,14 @@ def _run_steps(prepared: Prepared, session: Session) -> tuple[list[Record], Sess
 
 
 def _recording(path: Path) -> Recording:
-    """The file of recorded scenarios that this one is added to."""
+    """Open the file of recorded scenarios to append to."""
     from numalet.io.files import recording
 
     return recording.read(path)
 
 
 def _check_recordable(prepared: Prepared) -> None:
-    """A recorded scenario has no pods that are running without having been admitted."""
+    """Refuse pods that run without admission: a recorded scenario cannot have them."""
     if prepared.held:
         raise input_error.NotSupported(
             "--record needs state files without assigned pods "

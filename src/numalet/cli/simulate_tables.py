@@ -31,12 +31,11 @@ if TYPE_CHECKING:
 
 
 def print_tables(result: SimulationResult) -> None:
-    """Print the simulation as tables."""
     output.print_all(tables(result))
 
 
 def tables(result: SimulationResult) -> Iterator[RenderableType]:
-    """Counts, the pods, why some were rejected, the node map."""
+    """Yield counts, the pods, why some were rejected, the node map."""
     if result.behaviour.mode is not Mode.EXACT:
         yield Text(f"mode: {result.behaviour.mode.value}")
     if releases.is_said(result.behaviour.release.name):
@@ -71,7 +70,7 @@ def tables(result: SimulationResult) -> Iterator[RenderableType]:
 
 
 def _cpus_and_devices(result: SimulationResult) -> Iterator[RenderableType]:
-    """Nothing of what the node does not have."""
+    """Yield CPUs and devices, if the node has them."""
     cpus, devices = result.cpus(), result.devices()
     if cpus:
         names = {uid: str(pod) for uid, pod in result.session.pods.items()}
@@ -83,7 +82,7 @@ def _cpus_and_devices(result: SimulationResult) -> Iterator[RenderableType]:
 
 
 def _text(text: str, style: str = "") -> Text:
-    """A text of the user's: no markup in it counts, and control characters are shown."""
+    """Return a text of the user: without markup, and with visible control characters."""
     return Text(output.printable(text), style=style)
 
 
@@ -97,7 +96,7 @@ def _counts(prepared: Prepared) -> Iterator[Text]:
 
 
 def _pod_table(result: SimulationResult) -> Table:
-    """The pods in order; columns for CPUs and devices only if a pod has some."""
+    """Return the pods in order; columns for CPUs and devices only if a pod has some."""
     machine = result.session.machine
     sums = {id(each): pod_sums.pod_sums(each, machine) for each in _decisions(result)}
     columns = ["NUMA NODES", "MEMORY"]
@@ -153,7 +152,7 @@ def _memory(sums: PodSums) -> str:
 
 
 def _devices(sums: PodSums) -> str:
-    """The ids by resource; without its domain, unless that would make two of them the same."""
+    """Return the ids by resource; without its domain, unless that is ambiguous."""
     short = {name: name.rpartition("/")[2] for name in sums.devices}
     unique = len(set(short.values())) == len(short)
     return ", ".join(
@@ -170,7 +169,7 @@ def _reasons(record: Record) -> Iterator[RenderableType]:
             said, why = kubelet.message(decision.rejection), english.of_reason(decision.rejection)
             yield Text("")
             yield _text(f"{decision.pod}: {said}")
-            if why != said:  # A refusal of our own has no text of the kubelet's.
+            if why != said:  # The kubelet has no text for our own refusal.
                 yield Padding(_text(why, "dim"), (0, 0, 0, 2))
 
 

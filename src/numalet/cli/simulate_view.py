@@ -1,6 +1,6 @@
-"""A simulation that has ended, shown: as a document here, as tables in ``simulate_tables``.
+"""Output of a completed simulation: a document here, tables in ``simulate_tables``.
 
-Rich, which draws the tables, is not needed here.
+This module does not import Rich, which draws the tables.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class SimulationResult(Value):
-    """A simulation that has ended."""
+    """A completed simulation."""
 
     prepared: Prepared
     records: tuple[Record, ...]
@@ -48,7 +48,7 @@ class SimulationResult(Value):
 
     @property
     def behaviour(self) -> Behaviour:
-        """The rules by which the node decided."""
+        """The rules of the node."""
         return self.session.node.rules.behaviour
 
     def map(self) -> MemoryMap:
@@ -68,16 +68,15 @@ class SimulationResult(Value):
         ]
 
     def cpus(self) -> tuple[NodeCpus, ...]:
-        """The CPUs after the last step; empty if the CPU Manager gives out none."""
+        """The CPUs after the last step; empty without exclusive CPUs."""
         return cpu_map.of_node(self.session.node)
 
     def devices(self) -> tuple[DeviceRow, ...]:
-        """The devices after the last step."""
         return device_map.device_map(self.session.node.snapshot.device)
 
 
 def exit_status(records: Iterable[Record]) -> int:
-    """0 if every decision was an admission, 2 if a restart failed, else 1."""
+    """Return 0 if every decision was an admission, 2 if a restart failed, else 1."""
     status = 0
     for record in records:
         if isinstance(record, NotRestarted):
@@ -88,7 +87,7 @@ def exit_status(records: Iterable[Record]) -> int:
 
 
 def decisions_of(record: Record) -> tuple[Decision, ...]:
-    """The decisions that a step brought."""
+    """Return the decisions of a step."""
     match record:
         case Asked(decision):
             return (decision,)
@@ -105,7 +104,7 @@ def show_start_error(
 ) -> None:
     """Print why the kubelet of this release would not start: its own text, then our sentences.
 
-    Where the limit is ours and not the kubelet's, there are only our sentences.
+    If the limit is numalet's and not the kubelet's, there are only our sentences.
     """
     if chosen is not OutputFormat.TABLE:
         from numalet.insight.output import simulation_document
@@ -120,7 +119,7 @@ def show_start_error(
 
 
 def _placed(finding: Finding, state_dir: StateDirectory | None) -> Finding:
-    """The finding with the file it is about, if that is a state file of the directory."""
+    """Return the finding with the state file of the directory that it concerns, if any."""
     name = state_directory.FILE_OF_ROOM.get(finding.code.partition("/")[0])
     if state_dir is None or name is None or finding.where != NOWHERE:
         return finding
@@ -128,13 +127,12 @@ def _placed(finding: Finding, state_dir: StateDirectory | None) -> Finding:
 
 
 def say_written(names: Sequence[str]) -> None:
-    """Print which state files were written."""
     if names:
         output.say(f"written: {', '.join(names)}")
 
 
 def write_pictures(result: SimulationResult, pictures: PictureFiles) -> None:
-    """Write the node after the last step as a page, and drawn."""
+    """Write the node after the last step as a page, and as a drawing."""
     from numalet.cli import drawing_options
     from numalet.drawing import node_drawing
     from numalet.insight.maps import node_map
@@ -154,7 +152,7 @@ def write_pictures(result: SimulationResult, pictures: PictureFiles) -> None:
 
 
 def _endings(result: SimulationResult) -> list[str]:
-    """Why the kubelet did not start again, if it did not."""
+    """Return why the kubelet did not start again, if so."""
     return [
         f"kubelet: {kubelet_start.text(each.refused)}"
         for each in result.records
@@ -163,7 +161,6 @@ def _endings(result: SimulationResult) -> list[str]:
 
 
 def print_document(result: SimulationResult, chosen: OutputFormat) -> None:
-    """Print the simulation as a document."""
     from numalet.insight.output import simulation_document
 
     prepared = result.prepared

@@ -1,4 +1,4 @@
-"""``numalet state``: the kubelet's state files shown, verified, compared, tried, made anew."""
+"""``numalet state``: show, verify, compare, test and rebase the kubelet's state files."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ state_app = typer.Typer(
 )
 
 ROOT_DIR: Final = "/var/lib/kubelet"
-"""As in ``wording.kubelet_start``, which is not imported before a command needs it."""
+"""A copy of the value in ``wording.kubelet_start``, which is imported only when needed."""
 _DIRECTORY: Final = "A kubelet's root directory, a copy of its state files, or one such file."
 
 Directory = Annotated[Path, typer.Argument(metavar="[PATH]", help=_DIRECTORY)]

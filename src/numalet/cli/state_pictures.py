@@ -1,4 +1,4 @@
-"""Pictures of state files: on which machine they are drawn, and the pages that are written."""
+"""Pictures of state files: their machine, and their pages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PicturedOn = Annotated[
 
 
 class PicturedMachine(Value):
-    """The machine on which files are drawn; ``contradictions`` are what of them does not fit it."""
+    """The machine for the drawing; ``contradictions`` are parts of the files that do not fit it."""
 
     name: str = ""
     machine: StateMachine | None = None
@@ -46,7 +46,7 @@ def pictured(
     devices: DeviceOptions,
     sources: Sequence[StateSource],
 ) -> PicturedMachine:
-    """The machine that was named, if any. Raises ``BadInput``."""
+    """Return the named machine, if any. Raises ``BadInput``."""
     from numalet.cli.output import show_findings
     from numalet.insight.state import verify as state_verify
     from numalet.insight.state.state_chart import StateMachine
@@ -73,7 +73,7 @@ def write_shown(
     pictures: PictureFiles,
     on: PicturedMachine,
 ) -> None:
-    """Write what the files say as a page, and the node drawn."""
+    """Write the content of the files as a page, and as a drawing of the node."""
     from numalet.cli import drawing_options
     from numalet.drawing import node_drawing
     from numalet.insight.state import state_chart, state_diff

@@ -1,4 +1,4 @@
-"""State files drawn for a terminal: node map, reports, differences, the answer of a restore.
+"""State files drawn for a terminal: node map, reports, differences, the result of a restore.
 
 Texts from the files are never read as markup; their control characters are shown.
 """
@@ -60,7 +60,7 @@ def _text(text: str, style: str = "") -> Text:
 
 
 def chart(state: StateMap) -> Iterator[RenderableType]:
-    """The groups with their sums and nodes, the pool, the devices, and who holds what."""
+    """Yield the groups with their sums and nodes, the pool, the devices, and the holders."""
     policies = ", ".join(f"{name} {policy}" for name, policy in state.policies.items())
     yield _text(f"policies: {policies or 'not known'}")
     for row in state.groups:
@@ -79,7 +79,7 @@ def chart(state: StateMap) -> Iterator[RenderableType]:
 
 
 def _group(row: GroupRow) -> Iterator[RenderableType]:
-    # A block may name no node at all.
+    # A block may lack nodes.
     several = len(row.node_ids) != 1
     title = f"NUMA nodes {{{_nodes(row.node_ids)}}}" if several else f"NUMA node {row.node_ids[0]}"
     count = numbers.counted(len(row.holders), "container")
@@ -128,7 +128,7 @@ def _part(part: HeldMemory) -> str:
 
 
 def _nodes(node_ids: Sequence[int]) -> str:
-    """The nodes one by one, or as ranges where they are many."""
+    """List the nodes, or ranges if they are many."""
     if len(node_ids) > _MOST_NODES:
         return cpu_set.text(node_ids)
     return ",".join(map(str, node_ids))
@@ -139,7 +139,7 @@ def _table() -> Table:
 
 
 def _bar(part: int, whole: int) -> str:
-    """How much of the whole is used; never full before it is, never empty once it is not."""
+    """Draw the used part; full or empty only if exactly that."""
     if whole == 0:
         return ""
     filled = min(max(part * _BAR // whole, 1 if part else 0), _BAR)
@@ -148,7 +148,7 @@ def _bar(part: int, whole: int) -> str:
 
 
 def reports(files: Sequence[FileReport]) -> Iterator[RenderableType]:
-    """A line for every file, and below it the rules that it breaks."""
+    """Yield a line for every file, and below it the violated rules."""
     for report in files:
         word, colour = _SOUNDNESS[report.soundness]
         about = [] if report.policy_name is None else [f"policy {report.policy_name!r}"]
@@ -171,7 +171,7 @@ def _finding(finding: Finding) -> Iterator[RenderableType]:
 def differences(
     changes: Sequence[StateDifference], has_unreadable: bool
 ) -> Iterator[RenderableType]:
-    """The members that differ, file by file."""
+    """Yield the members that differ, file by file."""
     if not changes:
         if not has_unreadable:
             yield Text("The content is the same.")
@@ -201,7 +201,7 @@ def _change(change_bytes: int | None) -> str:
 
 
 def check(checked: RestoreCheck, start_error: str | None) -> Iterator[RenderableType]:
-    """The answer, the kubelet's words, the drift, and the way out."""
+    """Yield the answer, the kubelet's words, the drift, and the fix."""
     sentence, colour = _ANSWERS[checked.answer]
     if checked.refused is not None and checked.refused.is_undecided:
         sentence, colour = str(checked.refused.findings[0]), "yellow"
@@ -244,7 +244,7 @@ def _summary(result: Rebased) -> Iterator[RenderableType]:
 
 
 def rebased(result: Rebased, written: Sequence[ReplacedStateFile]) -> Iterator[RenderableType]:
-    """What is kept and lost, file by file, and whether anything was written."""
+    """Yield kept and lost allocations, file by file, and whether files were written."""
     yield from _summary(result)
     if result.lost:
         yield Text("")

@@ -1,6 +1,6 @@
-"""What ``numalet state`` prints: a document, or drawings (``state_tables``); and how it ends.
+"""Output and exit status of ``numalet state``: a document, or drawings (``state_tables``).
 
-Rich, which draws, is loaded only for drawings.
+Only drawings import Rich.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ _STATUS_OF_ANSWER: Final = {
 
 
 def status_of_reports(reports: Iterable[FileReport], strict: bool) -> int:
-    """0 if all files are sound enough, else 1."""
+    """Return 0 if all files are sound enough, else 1."""
     bad = {Soundness.BROKEN, Soundness.DOUBTFUL} if strict else {Soundness.BROKEN}
     return int(any(report.soundness in bad for report in reports))
 
 
 def status_of_check(check: RestoreCheck) -> int:
-    """0 if the kubelet starts and keeps the pods, 1 if not, 2 if not whatever the files say."""
+    """Return 0 if the kubelet starts and keeps the pods, 1 if not, 2 if it never starts."""
     return _STATUS_OF_ANSWER[check.answer] or int(check.loses_pods)
 
 
 def status_of_rebased(result: Rebased) -> int:
-    """0 if everything is kept, else 1."""
+    """Return 0 if everything is kept, else 1."""
     return int(bool(result.lost or result.unusable))
 
 
 def show_map(chart: StateMap, states: States, chosen: OutputFormat) -> None:
-    """Print the content of the files; what can not be decoded goes to the error stream as well."""
+    """Print the content of the files; report undecodable parts on the error stream, too."""
     unreadable = state_diff.unreadable(states)
     output.show_findings(unreadable)
     if chosen is not OutputFormat.TABLE:
@@ -66,7 +66,6 @@ def show_map(chart: StateMap, states: States, chosen: OutputFormat) -> None:
 def show_reports(
     reports: Sequence[FileReport], chosen: OutputFormat, release: Release | None
 ) -> None:
-    """Print the findings of a verification."""
     if chosen is not OutputFormat.TABLE:
         output.print_document(state_document.verified(reports, release), chosen)
         return
@@ -78,7 +77,6 @@ def show_reports(
 def show_differences(
     differences: Sequence[StateDifference], unreadable: Sequence[Finding], chosen: OutputFormat
 ) -> None:
-    """Print what differs."""
     output.show_findings(unreadable)
     if chosen is not OutputFormat.TABLE:
         output.print_document(state_document.compared(differences, unreadable), chosen)
@@ -89,7 +87,7 @@ def show_differences(
 
 
 def show_check(check: RestoreCheck, source: StateSource, chosen: OutputFormat) -> None:
-    """Print the answer, the drift, and what a rebase would keep."""
+    """Print the answer, the drift, and the allocations that a rebase would keep."""
     if chosen is not OutputFormat.TABLE:
         document = state_document.checked(check, _root_dir(source))
         output.print_document(document, chosen)
@@ -106,7 +104,7 @@ def show_check(check: RestoreCheck, source: StateSource, chosen: OutputFormat) -
 
 
 def _start_error(check: RestoreCheck, source: StateSource) -> str | None:
-    """The kubelet's text about a file; None if it says nothing about one."""
+    """Return the kubelet's text about a file, if it has one."""
     if check.refused is None or check.refused.stage is StartStage.NUMALET:
         return None
     return state_document.start_error(check.refused, _root_dir(source))
@@ -119,7 +117,7 @@ def _root_dir(source: StateSource) -> str:
 def show_rebased(
     result: Rebased, written: Sequence[ReplacedStateFile], chosen: OutputFormat
 ) -> None:
-    """Print what a rebase keeps and loses, and what was written."""
+    """Print the result of a rebase, and the written files."""
     if chosen is not OutputFormat.TABLE:
         backups = {str(each.path): str(each.backup) for each in written}
         output.print_document(state_document.rebased(result, backups), chosen)
@@ -128,6 +126,6 @@ def show_rebased(
 
     output.print_all(state_tables.rebased(result, written))
     for done in written:
-        # Whole lines, however long, so that the paths can be copied.
+        # Never wrap lines, so that the paths can be copied.
         output.print_line(f"written: {done.path}")
         output.print_line(f"backup:  {done.backup}")

@@ -1,7 +1,7 @@
-"""The output streams: no character makes a command fail, nor does a reader that is gone.
+"""The output streams: neither a character nor a closed reader makes a command fail.
 
-A command whose output has no reader any more, as in ``numalet ... | head``, goes on to its own
-exit status. One that follows something ends: it calls ``flush`` after what it printed.
+A command whose reader is closed, as in ``numalet ... | head``, continues to its own exit status. A
+command that follows something ends: it calls ``flush`` after each output.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _STANDARD: Final = (1, 2)
 
 
 class _Output(io.RawIOBase):
-    """The descriptor below a stream; what it cannot write for want of a reader is dropped."""
+    """The descriptor below a stream; output without a reader is dropped."""
 
     def __init__(self, stream: io.TextIOWrapper, raw: io.FileIO) -> None:
         self._stream = stream
@@ -43,13 +43,13 @@ class _Output(io.RawIOBase):
 
 
 def prepare() -> None:
-    """Let nothing that is printed fail for its characters, its reader, or for want of a stream."""
+    """Let no output fail for its characters, its reader, or a missing stream."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open until the end
         elif isinstance(stream, io.TextIOWrapper):
-            # A file name need not be text, and an output need not know every character.
+            # A file name may be invalid text, and an output may lack characters.
             stream.reconfigure(errors="backslashreplace")
             raw = getattr(stream.buffer, "raw", stream.buffer)
             if isinstance(raw, io.FileIO) and raw.fileno() in _STANDARD:
@@ -58,7 +58,7 @@ def prepare() -> None:
 
 def _surviving(stream: io.TextIOWrapper, raw: io.FileIO) -> io.TextIOWrapper:
     output: Any = _Output(stream, raw)
-    # With PYTHONUNBUFFERED there is no buffer between the two.
+    # With PYTHONUNBUFFERED the two are connected without a buffer.
     return io.TextIOWrapper(
         output if stream.buffer is raw else io.BufferedWriter(output),
         encoding=stream.encoding,
@@ -72,7 +72,7 @@ def flush() -> None:
     """Flush the output of a command that follows.
 
     Raises:
-        BrokenPipeError: its reader is gone.
+        BrokenPipeError: its reader is closed.
     """
     sys.stdout.flush()
     raw = getattr(sys.stdout.buffer, "raw", sys.stdout.buffer)

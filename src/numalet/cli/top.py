@@ -1,4 +1,4 @@
-"""``numalet top``: the node and its pods, drawn again and again."""
+"""``numalet top``: the node and its pods, redrawn regularly."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _of_agent(client: AgentClient) -> tuple[list[RenderableType], str]:
 
 
 def _of_commands(commands: Listing) -> tuple[list[RenderableType], str]:
-    """The commands of ``numalet run``, and the node as they share it."""
+    """Return the commands of ``numalet run``, and their shared node."""
     from datetime import UTC, datetime
 
     from numalet.cli import top_view

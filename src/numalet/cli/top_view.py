@@ -23,7 +23,7 @@ _BAR: Final = 12
 def picture(
     state: Mapping[str, Any], pods: Sequence[Mapping[str, Any]]
 ) -> tuple[list[RenderableType], str]:
-    """The node, and the lines of its pods."""
+    """Return the drawing of the node, and the lines of its pods."""
     policies = state["policies"]
     head = (
         f"{state['metadata']['name']}: {state['standing']}, held by {state['guarantee']},"

@@ -24,7 +24,6 @@ _HEADINGS = {
 
 
 def print_changes(upgrade: Upgrade) -> None:
-    """Print everything for people."""
     output.print_all(_drawn(upgrade))
 
 

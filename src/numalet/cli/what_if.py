@@ -166,7 +166,7 @@ def what_if(
 def _run(
     comparison: Comparison, orders: int, seed: int, output: MatrixFormat, pictures: PictureFiles
 ) -> int:
-    """Prepare, compare, print; the exit status."""
+    """Prepare, compare, print; return the exit status."""
     from numalet.cli import what_if_view
     from numalet.cli.output import show_findings
     from numalet.insight import decision_notes
@@ -186,7 +186,6 @@ def _run(
 
 
 def _write_page(rows: list[VariantRow], pictures: PictureFiles) -> None:
-    """Write the comparison as a page."""
     from numalet.pages import file, what_if_page
 
     origin = drawing_options.origin()
@@ -194,7 +193,6 @@ def _write_page(rows: list[VariantRow], pictures: PictureFiles) -> None:
 
 
 def _rows(prepared: PreparedMatrix, orders: int, seed: int) -> list[VariantRow]:
-    """The row of every variant."""
     from numalet.cli.progress import Progress
     from numalet.insight.explain import matrix
     from numalet.insight.usecases import comparing as gathering

@@ -1,6 +1,6 @@
-"""A matrix shown: as JSON, as CSV, or as a table of 80 columns.
+"""A matrix as JSON, as CSV, or as a table of 80 columns.
 
-Columns of the table that would be the same in every row are shown once above it.
+Columns of the table with the same value in every row are shown once above it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ _MOST_REJECTED: Final = 20
 
 
 def show(rows: Sequence[VariantRow], seed: int, chosen: MatrixFormat) -> None:
-    """Print the matrix."""
     match chosen:
         case MatrixFormat.JSON:
             output.print_document(what_if_document.matrix(rows, seed), OutputFormat.JSON)
@@ -72,7 +71,7 @@ def _tables(rows: Sequence[VariantRow]) -> Iterator[RenderableType]:
 def _replay_refused(
     rows: Sequence[VariantRow], differing: Sequence[int]
 ) -> Iterator[RenderableType]:
-    """First of all, pods that run on the user's node and are refused by some of the variants."""
+    """Yield first the pods that run on the user's node and are rejected by some variants."""
     from rich.text import Text
 
     by_pod: dict[str, list[VariantRow]] = {}
@@ -90,7 +89,7 @@ def _replay_refused(
 def _by(
     those: Sequence[VariantRow], started: Sequence[VariantRow], differing: Sequence[int]
 ) -> str:
-    """Which variants these are."""
+    """Name these variants."""
     if len(those) == len(started):
         return "by all"
     return "; ".join(_called(row, differing) for row in those)
@@ -102,7 +101,7 @@ def _names(row: VariantRow) -> tuple[str, ...]:
     shown = "" if options is None else matrix_rows.option_text(options) or "none"
     scope = "-" if variant.policy == "none" else variant.scope
     mode = variant.config.behaviour.mode
-    # Exact mode goes without saying, but for a column that has the other one too.
+    # Exact mode is the default, so show it only if the column also has native mode.
     mode_name = "" if mode is Mode.EXACT else mode.value
     release = variant.config.behaviour.release.name
     release_name = release if releases.is_said(release) else ""
@@ -111,7 +110,7 @@ def _names(row: VariantRow) -> tuple[str, ...]:
 
 
 def _named(row: VariantRow, at: int) -> str:
-    """One of the names where the rows differ in it: then the default release is named as well."""
+    """Return one of the names that differ between rows; then name the default release as well."""
     return row.variant.config.behaviour.release.name if at == _RELEASE else _names(row)[at]
 
 
@@ -130,7 +129,7 @@ def _figures(row: VariantRow) -> tuple[str, ...]:
 
 
 def _stranded(row: VariantRow) -> str:
-    """Memory and CPUs by node; their sums where the nodes are many."""
+    """Return memory and CPUs by node; sums if the nodes are many."""
     memory, cpus = row.stranded_bytes(resources.MEMORY), row.stranded_cpus()
     parts = {
         f"{node_id}": [
@@ -149,7 +148,7 @@ def _stranded(row: VariantRow) -> str:
 
 
 def _rejected(rows: Sequence[VariantRow]) -> Iterator[RenderableType]:
-    """Who is rejected in the given order, and why: each pod once, with the variants that do it."""
+    """Yield rejected pods and their reasons: each pod once, with the variants."""
     from rich.text import Text
 
     started = [row for row in rows if row.refused is None]
@@ -171,7 +170,7 @@ def _rejected(rows: Sequence[VariantRow]) -> Iterator[RenderableType]:
 
 
 def _called(row: VariantRow, differing: Sequence[int]) -> str:
-    """What distinguishes the variant from the others."""
+    """Return the differences of the variant from the others."""
     names = [_named(row, at) for at in differing]
     return " ".join(name for name in names if name not in ("", "-"))
 
