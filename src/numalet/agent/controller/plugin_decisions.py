@@ -54,6 +54,7 @@ class Transcript(Mutable):
             if self.live is None:
                 self.is_complete = False
                 return Preferred()
+            # Recorded per question: an equal question of the second run gets the same answer.
             self.preferences[question] = self.live.preferred(question)
         return self.preferences[question]
 

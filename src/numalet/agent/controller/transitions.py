@@ -69,6 +69,7 @@ def after_fact(state: NodeState, fact: Fact, now: datetime) -> NodeState:
         case Forgotten(pod_uid):
             record = state.records.get(pod_uid)
             is_to_go = record is not None and record.run.deletion is not None
+            # A pod with the same uid may have been created since the removal began.
             return state.without(pod_uid) if is_to_go else state
         case ResyncResult():
             return _resynced(state, fact, now)
@@ -128,6 +129,7 @@ def with_observed(state: NodeState, observed: Iterable[Observed], now: datetime)
 
 def _adopted(run: PodRun, name: str, seen: Observed | None, now: datetime) -> PodRun:
     of = run.of(name)
+    # An older attempt at the runtime means that the latest start was not carried out.
     if seen is None or seen.attempt != of.attempt:
         # The runtime has no trace of it: it never started, or ended while no agent ran.
         return folding.lost(run, name, now) if of.phase is ContainerPhase.RUNNING else run
@@ -168,6 +170,7 @@ def _began(
         return state
     if kind is EventKind.NORMAL:
         text = kubelet_events.created(name)
+        # The kubelet emits Created and Started; the runtime here does both in one step.
         after = _with_event(after, key, kind, kubelet_events.CREATED, text, now)
     return _with_event(after, key, kind, reason, message, now)
 
@@ -189,6 +192,7 @@ def _ended(state: NodeState, end: Ended, now: datetime) -> NodeState:
     record = after.records[key.pod_uid]
     run = record.run.of(name)
     again = lifecycle.will_restart(record.workload, record.workload.container(name), run)
+    # The kubelet reports a back-off only while the container will be restarted.
     if not run.back_off_seconds or not again or lifecycle.is_ending(record.workload, record.run):
         return after
     pod = record.workload.pod

@@ -27,6 +27,7 @@ def kubelet_document(observation: KubeletObservation | None) -> dict[str, Any] |
         return None
     evidence = observation.evidence
     release = evidence.followed
+    # Without these, nothing is known about a start, so the field is null.
     asked = bool(evidence.config and evidence.files) and not release.may_have_unknown_rules
     return {
         "root": evidence.root,

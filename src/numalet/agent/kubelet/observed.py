@@ -300,6 +300,7 @@ def _of_containers(
     for key, promised in wanted.items():
         seen = evidence.realities[key]
         where = Location(f"{_shown(evidence, key.pod_uid)}/{key.container}")
+        # An empty set means that there is no cpuset controller, not that no CPU is allowed.
         if promised.cpus and seen.allowed_cpus and seen.allowed_cpus != promised.cpus:
             cpus, allowed = cpu_set.text(promised.cpus), cpu_set.text(seen.allowed_cpus)
             yield KubeletCpusDiffer(promised=cpus, found=allowed, where=where), key

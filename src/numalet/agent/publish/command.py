@@ -139,6 +139,7 @@ async def _publisher(
     async with client.opened(access, USER_AGENT, limits=limits) as api:
         if ready.wanted.configz:
             reader = ready.source.configuration
+            # Before the first reading, which would use the configuration file otherwise.
             ready.source.configuration = await with_configz(reader, ready.choice.node_name, api)
         owner = await owner_of(api, ready.choice.node_name, report)
         yield publisher.publisher(api, ready.choice, owner, _utc_now, report)
@@ -191,6 +192,7 @@ async def _run(ready: PreparedPublishing, access: Access, options: PublishOption
         beside(_publish(ready, access, options, report)) as work,
         beside(stopped.wait()) as waiting,
     ):
+        # The publisher ends only with an error, which ``beside`` raises at the end of the block.
         await asyncio.wait((work, waiting), return_when=asyncio.FIRST_COMPLETED)
     if stopped.is_set():
         log.write([LogLine("Stopped; the objects stay as they are", where)])
@@ -241,6 +243,7 @@ async def _once(ready: PreparedPublishing, access: Access, options: PublishOptio
         log.write([log_line.of_finding(finding)])
 
     async with _publisher(ready, access, report, _owner_now) as writers:
+        # gRPC and file reads block.
         reading: KubeletReading = await asyncio.to_thread(ready.source.read)
         if reading.view is None:
             raise BadInput([*map(_as_error, reading.findings), PublishNothing()])

@@ -75,6 +75,7 @@ async def _publish(
     except BadInput as bad:
         for each in bad.findings:
             report(each)
+        # The agent goes on: pods must not depend on the cluster.
         report(PublishEnded())
 
 

@@ -85,6 +85,7 @@ class NodePublisher(Mutable):
         """Write immediately; True if all offered objects are stored."""
         for _, each in self.writers:
             await each.write()
+        # An idle writer has nothing to store: its content is unknown, not failed.
         return all(each.is_current or each.is_idle for _, each in self.writers)
 
 
@@ -163,6 +164,7 @@ async def owner_now(
         uid = msgspec.json.decode(content, type=_NodeObject).metadata.uid
         return NodeOwner(node_name, uid) if uid else None
     except ApiRefused as refused:
+        # A temporary refusal says nothing about the Node, so the caller tries again.
         if refused.status.is_temporary:
             raise BadInput([PublishUnreachable(problem=str(refused))]) from None
         report(PublishNodeUnknown(node=node_name, problem=str(refused)))

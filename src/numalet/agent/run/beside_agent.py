@@ -66,6 +66,7 @@ _T = TypeVar("_T")
 def opened(pod: Pod, root: Path, options: RunOptions, waiter: Waiter) -> Iterator[Agent]:
     """Raises ``BadInput``."""
     _check(root, options)
+    # Two commands with one program would collide in the agent, where names are unique.
     named = replace(pod, name=request.object_name(pod))
     waits_until = waiter.last if waiter.waits else 0.0
     with AgentClient(root / SOCKET_NAME) as client:
@@ -163,6 +164,7 @@ class Agent:
                 return accepted
             if time.monotonic() >= poll_at:
                 poll_at = time.monotonic() + _POLL_SECONDS
+                # The agent removes the pod if it cannot prepare the place; then no order will come.
                 if self._is_gone():
                     break
             time.sleep(joining.PAUSE_SECONDS)
@@ -208,6 +210,7 @@ class Agent:
         finding = bad.findings[0]
         if finding.code == "client/not-allowed":
             raise BadInput([shared_state.not_allowed(self._root)]) from None
+        # An error that no restart of the agent can fix.
         if finding.code not in _TRANSIENT:
             raise bad
         if not _is_over(away_since):

@@ -39,6 +39,7 @@ def opened(
 ) -> SharedAllocator:
     """Raises ``BadInput``."""
     premises = _premises(options, root)
+    # Before the decision: the Device Manager would admit the pod without devices.
     request.check_devices(options.request, premises.devices)
     ground = host_capabilities.ground()
     placer = Placer(state, root, premises, ground, owners.beside(options.kubelet_root))

@@ -137,6 +137,7 @@ class _Limit(grpc.aio.ServerInterceptor):
         ],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> grpc.RpcMethodHandler[Any, Any] | None:
+        # As in Go, where interceptors run for registered methods only.
         handler = await continuation(handler_call_details)
         return handler if handler is None or self._bucket.acquire() else _REFUSING
 
@@ -231,6 +232,7 @@ def _topology(node_ids: Iterable[int]) -> v1.TopologyInfo:
 
 
 def _old_pod(entry: PodEntry) -> v1alpha1.PodResources:
+    # v1alpha1 of the kubelet has no sidecars.
     apps = [each for each in entry.containers if each.name in entry.app_containers]
     return v1alpha1.PodResources(
         name=entry.name,

@@ -48,6 +48,7 @@ def of_admission(rules: NodeRules, decision: Decision, events: Iterable[Event]) 
     ]
     if rules.release_rules.checks_and_starts_are_logged:
         result = {"Message": _message_of_managers(decision), **about}
+        # The kubelet logs the check before anything else of an admission.
         lines.insert(0, LogLine("Topology manager admission check", about, level=4))
         lines.append(LogLine("Pod Admit Result", result, level=4))
     return [*lines, _verdict(decision)]

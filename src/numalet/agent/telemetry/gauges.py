@@ -64,6 +64,7 @@ def gauges(
     change with events.
     """
     held = cpu_gauges.by_ledger(node)
+    # In exact mode the kubelet's names show the kubelet's drift; numalet's names never do.
     promised = held if moved is None else moved
     return {
         names.SHARED_POOL: (((), 1000.0 * promised.shared_count),),
@@ -140,6 +141,7 @@ def _misplaced(
 ) -> Iterator[tuple[Labels, float]]:
     for key, audit in sorted(audits.items()):
         pod = pods.get(key.pod_uid)
+        # An audit may outlive its pod until the next resync.
         if pod is not None:
             labels = (
                 ("namespace", pod.namespace),

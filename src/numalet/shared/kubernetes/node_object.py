@@ -172,6 +172,7 @@ def _node_info(node: Node, facts: NodeFacts) -> dict[str, str]:
     return {
         "architecture": facts.architecture,
         "bootID": facts.boot_id,
+        # Kubernetes defines the form RUNTIME://VERSION.
         "containerRuntimeVersion": f"process://{facts.version}",
         "kernelVersion": facts.kernel_version,
         "kubeProxyVersion": "",

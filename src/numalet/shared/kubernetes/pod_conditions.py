@@ -58,6 +58,7 @@ def conditions(record: PodRecord, phase: PodPhase) -> list[dict[str, Any]]:
         return [scheduled.shown()]
     if run.verdict.reason == kubelet.PREEMPTING:
         return [_preempted(run)]
+    # The kubelet sets no conditions on a pod that it rejected.
     if not run.verdict.admitted:
         return []
     conditions = [

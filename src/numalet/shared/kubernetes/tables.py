@@ -83,6 +83,7 @@ def _gates(spec: _Object, status: _Object) -> str:
 def _node(node: _Object, now: datetime) -> tuple[Cell, ...]:
     status = node["status"]
     info, addresses = status["nodeInfo"], status.get("addresses") or ()
+    # Reversed, so that the first address of a type wins.
     by_type = {each["type"]: each["address"] for each in reversed(addresses)}
     return (
         node["metadata"]["name"],
@@ -100,6 +101,7 @@ def _node(node: _Object, now: datetime) -> tuple[Cell, ...]:
 
 def _node_status(node: _Object) -> str:
     ready = [each for each in node["status"]["conditions"] if each["type"] == "Ready"]
+    # kubectl prints NotReady for "Unknown" as well.
     words = ["Ready" if each["status"] == "True" else "NotReady" for each in ready] or ["Unknown"]
     if node["spec"].get("unschedulable"):
         words.append("SchedulingDisabled")

@@ -62,6 +62,7 @@ def application(
         if isinstance(error, MemoryError):
             error = OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
         assert isinstance(error, OSError)
+        # Only a shortage of the host is worth a retry; any other OSError is a bug.
         if error.errno not in TRANSIENT_ERRORS:
             return await broken(request, error)
         text = words.STARVED.format(error=error.strerror or error)

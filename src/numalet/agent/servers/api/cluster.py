@@ -92,8 +92,10 @@ class ClusterHandlers:
         if not isinstance(after, Mapping):
             raise Failure(422, words.UNCHANGEABLE_NODE)
         wanted = _unschedulable(after)
+        # Everything else of a Node follows from the machine and the configuration.
         if _but_for_cordon(after) != _but_for_cordon(item.value):
             raise unchangeable("Node", name, [("spec", words.UNCHANGEABLE_NODE)])
+        # No write and no new version without a change.
         if is_dry or wanted is _unschedulable(item.value):
             return forms.of_one(request, shown(after) if is_dry else item)
         refused = await self._served.door.cordon(unschedulable=wanted)

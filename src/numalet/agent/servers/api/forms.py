@@ -92,6 +92,7 @@ def wanted(request: Request) -> Table | Partial | None:
         if media.lower() not in _JSON_RANGES or parameters.get("q", "1").strip("0.") == "":
             continue
         shape, version = parameters.get("as", ""), parameters.get("v", "v1")
+        # Plain JSON is acceptable at this position, so later forms do not matter.
         if not shape:
             return None
         if parameters.get("g", _META) != _META or version not in _VERSIONS:

@@ -97,6 +97,7 @@ class Own:
         view = self._served.door.view()
         if self._explaining >= MOST_EXPLANATIONS_AT_ONCE:
             raise Failure(429, words.BUSY)
+        # A search uses a whole CPU, so only a few run at once; the client retries after a 429.
         self._explaining += 1
         try:
             budget_seconds = min(wanted_seconds, _LONGEST_BUDGET_SECONDS)

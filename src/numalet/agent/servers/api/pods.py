@@ -118,10 +118,12 @@ class Pods:
         patch = await changing.patch_of(request)
         is_dry, name = _is_dry(request), request.path_params["name"]
         wants = field_validation.wanted(request)
+        # A record changes with every container event, so a patch may lose the race a few times.
         for _ in range(_TRIES):
             record = self._served.record(**request.path_params)
             pod = self._served.pod(record)
             revised = await changing.revised(patch, record, pod.value, wants)
+            # As in a kube-apiserver, an empty patch writes nothing and keeps the version.
             if revised.workload is None:
                 return _revised(pod.text, revised)
             if is_dry:
@@ -211,6 +213,7 @@ def workload_of(
         unknown_fields=Severity.WARNING,
     )
     if document is not None:
+        # Whether duplicates are refused depends on ``fieldValidation``.
         findings.extend(each.of_severity(Severity.WARNING) for each in document.duplicates)
     workload = decode_workload(value, Place(""), options, findings)
     name = str(metadata.get("name", ""))[:253] if isinstance(metadata, Mapping) else ""
