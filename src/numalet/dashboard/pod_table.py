@@ -106,6 +106,7 @@ def table(view: NodeView, wanted: Filter, now: datetime) -> ShownPods:
     every = lines(view, now)
     shown = [line for line in every if wanted.admits(line)]
     if wanted.sort in _KEYS:
+        # Stable: equal rows stay in the order of acceptance.
         shown.sort(key=_KEYS[wanted.sort], reverse=wanted.order == "down")
     return ShownPods(
         lines=shown,

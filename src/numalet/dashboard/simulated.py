@@ -86,6 +86,7 @@ def _rows(records: Sequence[Record], session: Session) -> list[PodRow]:
         if isinstance(record, Removed):
             latest.pop(record.pod_uid, None)
         latest.update((each.pod.uid, each) for each in _decisions(record))
+    # An evicted pod was admitted before, so its own decision does not show it.
     evicted = {uid for each in latest.values() for uid in each.evicted}
     return [_row(each, session, is_evicted=uid in evicted) for uid, each in latest.items()]
 

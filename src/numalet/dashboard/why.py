@@ -98,6 +98,7 @@ def causes(view: NodeView, rows: Sequence[PodRow]) -> dict[str, str | None]:
     for row in rows:
         case = running.case(session, (), row.pod)
         traced = story.trace(case.node, row.pod)
+        # Without a search: the start page shows causes of many pods.
         document = explanation_document.explanation(case, traced, (), 0)
         is_admitted = traced.decision.admitted
         short[row.pod.uid] = None if is_admitted else document.cause

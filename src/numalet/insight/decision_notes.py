@@ -132,6 +132,7 @@ def collect(decisions: Iterable[Decision]) -> Beside:
     whole_ignored: dict[str, None] = {}
     for decision in decisions:
         pod = str(decision.pod)
+        # The gate PodLevelResources is off: the kubelet ignores spec.resources.
         if decision.pod.pod_level is not None and not decision.pod.pod_level.count:
             whole_ignored[pod] = None
         for each in decision.not_asked:
@@ -158,6 +159,7 @@ def notes(beside: Beside) -> tuple[Finding, ...]:
         asking = dict.fromkeys(pod for pods in of_it.values() for pod in pods)
         findings.append(_NOTES[why](pods=_few(asking), predicates=", ".join(of_it)))
     for resource, pods in beside.passed_over.items():
+        # A pod that was decided on several times is named once.
         shown = _few(dict.fromkeys(pods))
         findings.append(DecisionResourceNotOffered(pods=shown, resource=resource))
     if beside.whole_ignored:

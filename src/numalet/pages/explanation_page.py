@@ -77,6 +77,7 @@ def story(explanation: Explanation) -> StoryText:
 def _no_way_out(explanation: Explanation) -> str:
     """Return the text without possible changes; empty for a pod that is admitted and aligned."""
     if explanation.admitted:
+        # An empty list means that nothing was searched.
         return explanations.NOTHING_ALIGNS if explanation.would_align else ""
     return explanations.NO_WAY_OUT if explanation.would_admit else explanations.NOT_SEARCHED
 

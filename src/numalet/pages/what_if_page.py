@@ -33,6 +33,7 @@ def body(rows: Sequence[VariantRow], origin: PageOrigin) -> Any:
 
 def drawn(rows: Sequence[VariantRow]) -> list[str]:
     """Return charts: admitted pods by variant, and stranded resources by NUMA node."""
+    # A variant that does not start has no figures; the table gives the reason.
     started = [row for row in rows if row.runs]
     labels = _labels(started)
     admitted = [

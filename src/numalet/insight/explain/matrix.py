@@ -163,6 +163,7 @@ def variants(
     options: Sequence[Options | None],
 ) -> tuple[Variant, ...]:
     """Return every combination; under policy none, scopes and options make no difference."""
+    # A dictionary instead of a set, to keep the order.
     distinct: dict[Variant, None] = {}
     for machine in machines:
         for config in configs:
@@ -179,6 +180,7 @@ def row(
     variant: Variant, pods: Sequence[Pod], orders: Sequence[Order], tick: Callable[[int], None]
 ) -> VariantRow:
     """Return the figures of one variant; ``tick`` gets the number of new admissions."""
+    # Started once: every order begins with the same immutable node.
     empty = variant.start()
     if isinstance(empty, StartRefused):
         tick(len(pods) * len(orders))

@@ -54,6 +54,7 @@ def _goal(traced: Story) -> Goal | None:
         return None
 
     def aligned(result: ChangeOutcome) -> bool:
+        # A change that also refuses the pod is not an improvement.
         other = result.decision
         if isinstance(other, StartRefused) or not (other.admitted and _is_preferred(other)):
             return False
@@ -100,6 +101,7 @@ def _smaller_requests(case: Case, traced: Story, tally: Tally) -> None:
 
 def _fewer_containers(case: Case, _: Story, tally: Tally) -> None:
     pod = case.pod
+    # A pod needs at least one app container.
     droppable = [*pod.init_containers, *(pod.app_containers if len(pod.app_containers) > 1 else ())]
     for container in droppable:
         tally.attempt(case, WithoutContainer(container.name))

@@ -30,6 +30,7 @@ def devices(facts: StateFacts, pod: Pod) -> dict[str, int]:
         every = {}
         for container in pod.containers():
             for name, limit in container.limits.items():
+                # Each container is aligned by itself, so the largest one decides.
                 every[name] = max(every.get(name, 0), limit.value)
     return {name: every[name] for name in sorted(every) if name in facts.devices and every[name]}
 

@@ -130,6 +130,7 @@ class SchedulerQuestion(Value):
         if not node.is_ready and not self._tolerates(NOT_READY):
             yield NotReady()
         for taint in node.taints:
+            # A soft taint only lowers the score.
             keeps_away = taint.effect is not TaintEffect.PREFER_NO_SCHEDULE
             if keeps_away and not self._tolerates(taint):
                 yield Tainted(taint_text(taint))

@@ -134,6 +134,7 @@ def _landed(
     landings: list[Landing] = []
     while queue and (count is None or len(landings) < count):
         _, name = heapq.heappop(queue)
+        # A node that took a copy already has its state after it.
         before = nodes.get(name) or fitting[name].node
         copy = copy_of(pod.pod, len(landings) + 1)
         decision = verdicts.try_out(before.node, copy)

@@ -79,6 +79,7 @@ class Footprints:
         try:
             return self._by_key[key]
         except KeyError:
+            # Dropping all is simpler than an order of use, and rare.
             if len(self._by_key) >= _MOST_KEYS:
                 self._by_key.clear()
             made = self._by_key[key] = self._made(facts)
@@ -136,6 +137,7 @@ def _footprint(
     names: Sequence[str], before: StateFacts, after: StateFacts, decision: Decision
 ) -> Footprint:
     placements = tuple(decision.placements.values())
+    # The distance of devices is that from the CPUs of their own container.
     by_container = [_places(after, each) for each in placements]
     places: dict[str, NumaMask] = {}
     for each in by_container:
@@ -217,6 +219,7 @@ def _device_distance(
     for name, ids in placement.devices.items() if near else ():
         for each in ids:
             there = numa_mask.ids(_mask_of(after, name, each))
+            # A device on several NUMA nodes is as near as its nearest one.
             distance += min((between[one, to] for one in near for to in there), default=0)
     return distance
 

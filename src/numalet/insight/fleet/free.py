@@ -126,6 +126,7 @@ def free(
     searches = [
         _NodeSearch(cluster, each, new.pod, question, budgets_of, shared, judge) for each in chosen
     ]
+    # Size 0: a pod may fit once the pods that are being deleted are gone.
     size, is_answered, active = 0, False, list(searches)
     # Each size is tried on all nodes before the next one, so the search ends after all single pods
     # if one suffices.
@@ -222,6 +223,7 @@ class _NodeSearch:
             if may_be_larger and not search.is_bounded:
                 return replace(common, outcome=Outcome.LARGER)
             return common
+        # The search compares states; the answer needs the full decision as its proof.
         _, decision = without(self._node, [each.uid for each in going]).admit(self._pod)
         return replace(
             common,

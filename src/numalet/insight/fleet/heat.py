@@ -140,6 +140,7 @@ class FleetMapper:
         known, read = self._facts, self._reader.facts
         self._facts = {
             name: known[name]
+            # The same object has the same facts; nodes of a followed cluster rarely change.
             if name in known and known[name].node is each.node
             else read(each.node)
             for name, each in nodes.items()
@@ -230,6 +231,7 @@ def _of_devices(device: DeviceFacts, machine: MachineInfo) -> tuple[Shares, Free
     # NUMA nodes without such a device are drawn too, unless they have only memory.
     ids = sorted({*total, *(each.node_id for each in machine.nodes if each.cores)})
     shares = tuple(FreeShare(each, free.get(each, 0), total.get(each, 0)) for each in ids)
+    # Not the sum of the shares: a device on several NUMA nodes is in each of them.
     in_all = FreeShare(-1, free_bits.bit_count(), healthy.bit_count())
     return (shares if total else ()), in_all, elsewhere
 

@@ -251,6 +251,7 @@ class _Day:
             self._next_sample += self._between_samples
         passed = to_seconds - self._now
         self._waiting_seconds += passed * self._waiting_devices
+        # Idle devices count only up to what waiting pods request.
         self._idle_seconds += passed * min(free, self._waiting_devices)
         self._now = to_seconds
 
@@ -329,6 +330,7 @@ class _Day:
         self._by_node[node_name] += 1
         job.rejections += 1
         self._most_rejections = max(self._most_rejections, job.rejections)
+        # As a Job with a backoffLimit does.
         if rules.most_attempts is not None and job.rejections >= rules.most_attempts:
             self._waiting_devices -= job.devices
             self._never += 1

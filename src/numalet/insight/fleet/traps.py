@@ -172,10 +172,12 @@ def _stranded(
     refused = tuple(
         (number, each.obstacle)
         for number, each in enumerate(assessed)
+        # A shape that the scheduler does not send there cannot be trapped.
         if each.scheduler is None and each.obstacle is not None
     )
     promised = {name for number, _ in refused for name in amounts[number]}
     names = promised - {name for number in fitting for name in amounts[number]}
+    # Without a free amount nothing is lost, whatever the kubelet refuses.
     stranded = {name: free[name] for name in sorted(names) if free.get(name, 0) > 0}
     if not stranded:
         return None

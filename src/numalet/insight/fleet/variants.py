@@ -129,4 +129,5 @@ def _with(
 ) -> Mapping[str, str] | None:
     if not changes:
         return options
+    # An empty value removes the option.
     return {name: value for name, value in {**(options or {}), **changes}.items() if value}

@@ -43,6 +43,7 @@ def of_texts(select: Iterable[str], ignore: Iterable[str], known: Collection[str
 def refuse_unknown(option: str, codes: Iterable[str], known: Collection[str]) -> None:
     """Raise ``BadInput`` if a text is neither a known code nor an area of one."""
     areas = sorted({code.partition("/")[0] for code in known})
+    # An area such as "lint" selects all of its codes.
     names = [*known, *areas]
     unknown = [code for code in codes if code not in names]
     if unknown:
@@ -88,6 +89,7 @@ def _excused(where: Location, lines_of: LinesOf) -> tuple[str, ...]:
         return ()
     lines = lines_of(where.document)
     own = lines[where.line - 1 : where.line]
+    # The line before counts only if it is a comment: otherwise it ignores its own finding.
     before = lines[max(where.line - 2, 0) : where.line - 1]
     texts = (*own, *(line for line in before if line.lstrip().startswith("#")))
     codes = (

@@ -120,6 +120,7 @@ def pod_too_small(subject: LintSubject) -> Iterator[Finding]:
             limit = pod.pod_level.limits.get(resource, ZERO) if pod.pod_level else ZERO
             is_counted = maps and _is_mapped(view, view.uses_of(pod), resource)
             needed = claimed + requested
+            # The scheduler adds mapped claims to the requests by itself.
             if resource not in whole or is_counted:
                 continue
             if request < needed or ZERO < limit < needed:

@@ -150,6 +150,7 @@ def devices_without_cpus_near(subject: LintSubject) -> Iterator[Finding]:
         if claim_view.resource_of_device(device):
             continue
         for name, number in _numa_nodes(device):
+            # True for a node without CPUs and for a number that is not a node.
             if not has_cpus.get(number):
                 groups.setdefault((device.driver, name, number), []).append(device)
     for (driver, name, number), devices in groups.items():
@@ -271,6 +272,7 @@ class _Asking(Value):
             if constraint.covers(request.name)
         }
         known = {name: each for name, each in values.items() if each is not None}
+        # A request with unknown values cannot prove anything.
         if not known or frozenset.intersection(*known.values()):
             return None
         shown = "; ".join(f"{name} {_values_text(each)}" for name, each in known.items())
@@ -294,6 +296,8 @@ class _Asking(Value):
             for device in suited:
                 for value in device.attributes.get(attribute, frozenset()):
                     counts.setdefault(value, []).append(device)
+            # All devices of the request need the value, so a value of too few devices does not
+            # help.
             possible |= {value for value, of in counts.items() if _is_enough(asked, of)}
         return frozenset(possible)
 
@@ -345,6 +349,7 @@ def _values_text(values: frozenset[AttributeValue]) -> str:
 def cpus_of_drivers(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
     view = subject.claim_view
     devices = [each for each in view.local_devices if each.driver == CPU_DRIVER]
+    # With a missing slice the sum would be too small.
     if not devices or CPU_DRIVER in view.incomplete_drivers:
         return
     offered = sum((claim_view.capacity_of_device(each) for each in devices), start=ZERO)

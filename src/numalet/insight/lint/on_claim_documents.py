@@ -204,6 +204,7 @@ def _extended_requests(subject: LintSubject) -> Iterator[Finding]:
         for container in pod.containers():
             for name in sorted(container.requests):
                 is_class = name in named or name.startswith(_CLASS_PREFIX)
+                # A device plugin serves the name without the gate.
                 if is_class and name not in subject.devices:
                     where = subject.place_of(pod, container.name)
                     asking = [f"pod {pod}, container {container.name}"]

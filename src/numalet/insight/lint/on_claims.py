@@ -103,6 +103,7 @@ def _evidence(view: ClaimView, names: set[str]) -> str:
     """Return the evidence of a driver for one of these resources; empty without it."""
     devices = [each for each in view.devices if claim_view.resource_of_device(each) in names]
     nodes = {each.node for each in devices if each.node}
+    # Devices of some other node of a cluster dump prove nothing about this one.
     if view.nodes and nodes.issuperset(view.nodes):
         driver = min(each.driver for each in devices)
         return f"{driver} offers devices of node {some_of(view.nodes)}"
@@ -150,6 +151,7 @@ def claims_give_no_hints(subject: LintSubject) -> Iterator[Finding]:
         pod = alike[0]
         for use in view.uses_of(pod):
             asked = [each for request in use.requests for each in request.alternatives]
+            # Claims of CPUs or memory are reported by ``manager_beside_driver``.
             if use.named is None or any(view.resource_of(each) for each in asked):
                 continue
             yield LintClaimsGiveNoHints(

@@ -187,6 +187,7 @@ def uneven_split(subject: LintSubject) -> Iterator[Finding]:
     if not others or now < 0:
         return
     better = min(others)
+    # Integers: the rule must not depend on rounding.
     if (better - now) * 100 >= _LEAST_PERCENT * better > 0:
         least = min(_with_cpus(shares), key=lambda share: share.left_bytes)
         where = _where(subject, least.numa_node)
@@ -276,6 +277,7 @@ def _memory_asked(subject: LintSubject) -> Iterator[tuple[Pod, str, int]]:
             if isinstance(demand, NotAnInteger):
                 continue
             size_bytes = demand.get(resources.MEMORY, 0)
+            # Pods of one controller would repeat the finding.
             if size_bytes not in seen:
                 seen.add(size_bytes)
                 yield pod, name, size_bytes

@@ -117,6 +117,7 @@ def default_eviction_forgotten(subject: LintSubject) -> Iterator[Finding]:
     parts, given = subject.memory_parts, _given(subject)
     if parts is None or not subject.config.uses_default_eviction or given.is_zero:
         return
+    # Exactly the default: any other difference has another cause.
     if not parts.eviction.is_zero and given + parts.eviction == parts.total:
         where = subject.config.where(_RESERVED)
         yield LintDefaultEvictionForgotten(
@@ -155,6 +156,7 @@ def no_memory_threshold(subject: LintSubject) -> Iterator[Finding]:
 def threshold_is_a_percentage(subject: LintSubject) -> Iterator[Finding]:
     value = subject.effective.eviction_hard.get(MEMORY_AVAILABLE, "")
     parts = subject.memory_parts
+    # A threshold of 0 % or 100 % is off.
     if not value.endswith("%") or parts is None or parts.eviction.is_zero:
         return
     where = subject.config.where(f"{_EVICTION}.{MEMORY_AVAILABLE}")

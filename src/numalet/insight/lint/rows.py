@@ -82,6 +82,7 @@ def kubelet_text(finding: Finding) -> str:
     """Return the kubelet's exact message; empty if it has no message."""
     area = finding.code.partition("/")[0]
     stage = _STAGES.get(area)
+    # The kubelet wraps errors of state files in the text of their stage.
     if stage is not None and finding.kubelet_text:
         return kubelet_start.text(StartRefused(stage, (finding,)))
     return finding.in_kubelet_words if area == _CONFIGURATION else ""

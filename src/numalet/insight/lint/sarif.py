@@ -32,6 +32,7 @@ class SarifRow(Value):
 def document(rows: Sequence[SarifRow], tool_version: str) -> dict[str, Any]:
     """Return the log: one run of this program with all results; paths are relative."""
     codes = list(dict.fromkeys(each.row.code for each in rows))
+    # Reversed, so that the first row of a code describes its rule.
     by_code = {each.row.code: each.row for each in reversed(rows)}
     driver = {
         "name": "numalet",

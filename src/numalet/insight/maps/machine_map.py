@@ -68,6 +68,7 @@ def machine_map(machine: Machine, view: View, notes: Iterable[Finding] = ()) -> 
 
 def _kernel_map(machine: Machine, info: MachineInfo, notes: tuple[Finding, ...]) -> MachineMap:
     total_kib = (machine.proc.meminfo or {}).get("MemTotal")
+    # Without MemTotal (a machine that was described) the sum of the nodes has to do.
     of_nodes = sum(node.memory_bytes or 0 for node in machine.nodes)
     return MachineMap(
         view=View.KERNEL,

@@ -247,6 +247,7 @@ def _unmanaged(node: NumaNodeInfo) -> tuple[MemoryBar, ...]:
         resources.hugepages_name(each.page_size_kib): each.page_size_kib * 1024 * each.count
         for each in node.hugepages
     }
+    # The kernel includes huge pages in the memory of a node.
     sizes = {resources.MEMORY: max(node.memory_bytes - sum(pages.values()), 0), **pages}
     return tuple(
         MemoryBar(name, size_bytes, 0, size_bytes)
@@ -262,10 +263,13 @@ def _managed(node: NumaNodeInfo, ledger: MemoryLedger) -> tuple[MemoryBar, ...]:
         return _unmanaged(node)
     bars = []
     for row in memory_map.type_rows(of_node):
+        # A huge page size without pages would be an empty bar.
         if not row.total_bytes:
             continue
         alone: dict[str, int] = {}
         for key, block in ledger.counted_blocks():
+            # Only blocks on this node alone; the kubelet does not record how a block divides over
+            # several.
             if block.resource == row.resource and block.nodes == (node.node_id,):
                 alone[key.pod_uid] = alone.get(key.pod_uid, 0) + block.size_bytes
         # Computed from the ledger's figures, so that a bar always adds up.

@@ -56,6 +56,7 @@ def cause(explanation: Explanation) -> str:
     refused = explanation.refused_allocation
     if refused is not None:
         chosen_among = refused.chosen_among
+        # The manager's own search is the reason if it made one; otherwise the hints are.
         considered = [] if chosen_among is None else [chosen_among]
         subjects = [each for each in explanation.subjects if each.subject == refused.container]
         answers = considered or [each for subject in subjects for each in subject.answers]
@@ -92,6 +93,7 @@ def _nowhere(
     reasons = _reasons(answers, is_single)
     if not reasons:
         return ""
+    # Requests that fit everywhere would only lengthen the line.
     refusing = [each for each in answers if any(not known.offered for known in each.sets)]
     names = dict.fromkeys(name for each in refusing or answers for name in each.resources)
     what = f"{subject}{_asked(explanation, subject, names)}"
@@ -191,6 +193,7 @@ def suggestion(searched: Iterable[CategoryDocument]) -> OfferDocument | None:
     offers = [offer for tally in searched for offer in tally.offers]
     return min(
         offers,
+        # Giving up alignment is the last resort.
         key=lambda each: (len(each.lost or ()), each.code == _NO_POLICY_AT_ALL),
         default=None,
     )

@@ -71,6 +71,7 @@ def _all_sets(
     chosen: _Nodes | None,
 ) -> list[_Nodes]:
     """Return every set that an answer or the merge names, smallest first."""
+    # A merge may reach sets that are in no answer.
     named = {nodes for known in by_answer for nodes in known} | {*finalists}
     if chosen is not None:
         named.add(chosen)

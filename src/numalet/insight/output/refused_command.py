@@ -89,6 +89,7 @@ def _offer(offer: OfferDocument, explanation: Explanation, *, by_agent: bool) ->
         case "explain/no-topology":
             return "" if by_agent else f"--policy {TopologyPolicy.NONE.value}"
         case "explain/other-topology":
+            # ``numalet run`` has no option for the scope, and an agent has its own policy.
             is_option = figures["scope"] == explanation.scope.value and not by_agent
             return f"--policy {figures['policy']}" if is_option else ""
         case "explain/without-pods":

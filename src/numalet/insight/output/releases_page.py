@@ -76,6 +76,7 @@ def _options() -> str:
 def _option_rows(
     manager: str, options: Callable[[Release], Mapping[str, Maturity]]
 ) -> Iterator[list[str]]:
+    # A dictionary instead of a set, to keep the order of the releases.
     for name in dict.fromkeys(name for release in RELEASES for name in options(release)):
         yield [f"`{name}`", manager, *(_level(options(each).get(name)) for each in RELEASES)]
 

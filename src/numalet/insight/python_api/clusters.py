@@ -52,6 +52,7 @@ def fit(cluster: Cluster, pod: Shape, count: int | None = None) -> dict[str, Any
         BadInput: the text names no pod.
     """
     shapes = _shapes(pod)
+    # For the engine, no count means as many as fit.
     asked = [(each.pod, each.count if count is None else count or None) for each in shapes]
     answers = fitting.fit_each(cluster, asked)
     names = [each.name for each in shapes]
@@ -66,6 +67,7 @@ def traps(cluster: Cluster, pods: Iterable[Shape] = ()) -> dict[str, Any]:
     Raises:
         BadInput: a text names no pod.
     """
+    # A text is iterable, and would be taken letter by letter.
     given = [pods] if isinstance(pods, str | PathLike | Pod) else pods
     shapes = [shape for each in given for shape in _shapes(each)]
     answer = trapping.traps(cluster, [each.pod for each in shapes] or None)

@@ -226,6 +226,7 @@ def check(
     """
     followed = following(behaviour, release)
     opened = open_machine(machine) if isinstance(machine, str | PathLike) else machine
+    # Opened here, because only a loaded machine has the notes of its reader.
     noticed = opened.reading_notes if isinstance(opened, LoadedMachine) else ()
     info, its_devices = machine_and_devices(opened)
     given = tuple(pods)

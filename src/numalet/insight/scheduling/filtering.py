@@ -72,6 +72,7 @@ class NodeFilter:
         if not opinion.is_needed(pod.pod):
             return Filtered(passed=names)
         of = self.memory.of(pod.pod)
+        # Late and unknown nodes have different answers, so they are kept apart.
         late = frozenset(self.memory.decide(of, names, may_go_on))
         left_alone = self.left_alone(of, pod.pod, now_seconds)
         passed: list[str] = []
@@ -164,6 +165,7 @@ class NodeFilter:
     def reason(self, pod: Pod, on: ClusterNode) -> str:
         """Return why this node does not admit the pod, apart from back-offs; empty if it does."""
         of = self.memory.of(pod)
+        # Without the cache by name: the node may be a hypothetical one.
         facts = of.reader.reader.facts(on.node)
         verdict = of.table.verdict(facts)
         if verdict.rejection is None:

@@ -141,6 +141,7 @@ def config_document(config: KubeletConfig) -> dict[str, Any]:
         "maxPods": config.max_pods,
         "podsPerCore": config.pods_per_core,
     }
+    # Written defaults would count as set, and the kubelet would not merge its own.
     if not config.uses_default_eviction:
         recorded["evictionHard"] = dict(config.eviction_hard)
     options = {
@@ -152,6 +153,7 @@ def config_document(config: KubeletConfig) -> dict[str, Any]:
         "kubeReservedCgroup": config.kube_reserved_cgroup,
         "systemReservedCgroup": config.system_reserved_cgroup,
     }
+    # An empty map differs from a missing one: it was set.
     recorded |= {name: dict(given) for name, given in options.items() if given is not None}
     return recorded | {name: text for name, text in texts.items() if text}
 

@@ -179,6 +179,7 @@ def _container(ledger: MemoryLedger, key: ContainerKey) -> Iterator[Finding]:
 
 
 def _whole_pods(ledger: MemoryLedger) -> Iterator[Finding]:
+    # Without a node map there is nothing to compare with.
     for uid, blocks in ledger.pods.items() if ledger.nodes else ():
         for at, block in enumerate(blocks):
             absent = sorted(set(block.nodes) - ledger.nodes.keys())

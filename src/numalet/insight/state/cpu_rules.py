@@ -169,6 +169,7 @@ def _containers(ledger: CpuLedger) -> Iterator[Finding]:
                     shared=cpu_set.text(shared),
                     where=at,
                 )
+            # Containers of one pod may share CPUs.
             others = sorted({holder[cpu] for cpu in cpus if holder.get(cpu, uid) != uid})
             if others:
                 both = cpu_set.text(cpu for cpu in cpus if holder.get(cpu, uid) != uid)

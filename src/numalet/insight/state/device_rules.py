@@ -149,6 +149,7 @@ def place(path: str = "") -> Location:
 
 
 def _entry(state: DeviceState, entry: DeviceEntry, where: Location) -> Iterator[Finding]:
+    # Go decodes a missing member as an empty text.
     if not (entry.pod_uid and entry.container and entry.resource):
         yield StateDeviceEntryNameless(
             pod=entry.pod_uid, container=entry.container, resource=entry.resource, where=where
@@ -198,6 +199,7 @@ def _doubled(ids: tuple[str, ...]) -> list[str]:
 
 
 def _nodes(entry: DeviceEntry, machine: MachineInfo, where: Location) -> Iterator[Finding]:
+    # The kubelet stores devices without NUMA nodes under the id -1.
     absent = sorted((entry.device_ids or {}).keys() - {NO_NODE, *machine.node_ids})
     if absent:
         yield StateDeviceOnAbsentNode(

@@ -134,6 +134,7 @@ def _delta(before: NodeMemory, after: NodeMemory) -> int:
 def _totals(deltas: Mapping[int, int], nodes: Mapping[int, NodeMemory]) -> Iterator[Finding]:
     """Yield the probable causes of changed totals."""
     changed = {node_id: delta for node_id, delta in deltas.items() if delta}
+    # All nodes are judged together, because a move shows on two of them.
     small = {n: delta for n, delta in changed.items() if abs(delta) <= MOST_OF_A_BOOT_BYTES}
     # Address randomisation moves the kernel's image from one NUMA node to another: one total grows,
     # another shrinks, and the sum is nearly the same.

@@ -216,11 +216,13 @@ def _node(state: MemoryState, node_id: int, node: NodeMemory) -> Iterator[Findin
         yield StateNodeId(node=node_id, most=HIGHEST_NODE_ID, where=place(path))
     if resources.MEMORY not in node.tables:
         yield StateNoMemoryTable(node=node_id, where=place(f"{path}.memoryMap"))
+    # The kubelet subtracts all huge pages of a node from its allocatable memory.
     pages = sum(t.total for name, t in node.tables.items() if name != resources.MEMORY)
     for name, table in node.tables.items():
         at = place(f"{path}.memoryMap.{name}")
         yield from _type(node_id, name, table, at)
         yield from _table(node_id, name, table, pages if name == resources.MEMORY else 0, at)
+    # The kubelet counts a block once for each of its nodes.
     counted = sum(block.nodes.count(node_id) for _, block in state.ledger.counted_blocks())
     if node.assignments != counted:
         yield StateAssignments(

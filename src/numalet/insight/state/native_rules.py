@@ -108,6 +108,7 @@ def _missing_sizes(nodes: Mapping[int, NodeMemory], machine: MachineInfo) -> Ite
         listed = {resources.hugepages_name(pages.page_size_kib) for pages in node.hugepages}
         there = nodes[node.node_id].tables if node.node_id in nodes else {}
         for name in sorted(there.keys() - listed - {resources.MEMORY}):
+            # A size with pages on another machine is drift, not native mode.
             if not there[name].total:
                 where = _place(f"machineState.{node.node_id}.memoryMap.{name}")
                 yield StateNativePageSize(node=node.node_id, type=name, where=where)

@@ -75,6 +75,7 @@ class MemoryState(Value):
     @property
     def seal(self) -> Seal:
         verdict = memory_file.verdict(self.document, self.rules)
+        # Sound with another checksum: it is 0 or missing, which the kubelet accepts.
         if verdict is ChecksumVerdict.SOUND and self.checksum != self.expected:
             return Seal.UNSEALED
         return _SEALS[verdict]

@@ -35,6 +35,7 @@ class StateDifference(Value):
     @property
     def change_bytes(self) -> int | None:
         """The increase, if both values are sizes."""
+        # Assignments are a number, but not of bytes.
         if self.what == ASSIGNMENTS or isinstance(self.before, str) or isinstance(self.after, str):
             return None
         if self.before is None or self.after is None:
@@ -59,6 +60,7 @@ def unreadable(states: States) -> tuple[Finding, ...]:
 
 def _of_file(name: str, before: State | None, after: State | None) -> Iterator[StateDifference]:
     mine, theirs = _members(before), _members(after)
+    # A dictionary instead of a set, to keep the order.
     for member in dict.fromkeys((*mine, *theirs)):
         if mine.get(member) != theirs.get(member):
             yield StateDifference(name, *member, mine.get(member), theirs.get(member))

@@ -135,6 +135,7 @@ def verify_file(
     """Return the report on one file, which has a name that a kubelet uses."""
     state = reading.read_of(release, name, text)
     if isinstance(state, Finding):
+        # Without decoded content no other rule can be checked.
         findings = (_placed(state, name, Severity.ERROR),)
         return FileReport(name, None, None, None, None, findings)
     breaches = (*_seal(name, state), *_breaches(state, machine))

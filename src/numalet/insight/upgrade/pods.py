@@ -99,6 +99,7 @@ def lost(subject: LintSubject, restarted: KubeletRestart) -> Iterator[Finding]:
     # The files that it writes after the first start may prevent a second one, or lose pods.
     kept = [_as_it_writes(each.pod) for each in restarted.pods if each.decision.admitted]
     second = starting.restarted(subject, restarted.node.state_files(), kept)
+    # The later kubelet refuses the files that it wrote itself.
     if isinstance(second, StartRefused):
         yield UpgradeStartsOnce(after=subject.release.name, error=kubelet_start.text(second))
     else:

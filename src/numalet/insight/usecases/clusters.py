@@ -117,6 +117,7 @@ def listed_cluster(listed: ClusterObjects, sources: ClusterSources) -> OpenedClu
         building.build(
             replace(listed, notes=(*given.notes, *listed.notes)), rules, sources.pool_label
         ),
+        # Published classes override those of the class file.
         {**specs_of(rules), **listed.classes},
         {
             name: each.published_seconds

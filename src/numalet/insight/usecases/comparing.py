@@ -158,6 +158,7 @@ def _choices(option: str, given: Sequence[str], known: Sequence[str]) -> Sequenc
             ExplainUnknownChoice(option=option, value=value, known=", ".join(known))
             for value in unknown
         )
+    # A dictionary instead of a set, to keep the order of the user.
     return list(dict.fromkeys(values)) or known
 
 
@@ -182,6 +183,7 @@ def _options(text: str) -> Options:
 
 def orders(count: int, pods: int, seed: int) -> list[Order]:
     """Return ``count`` orders of the pods: the given one, then random ones by the seed."""
+    # The first run is in the order of the input, which users can check by hand.
     arrivals: list[Order] = [range(pods)]
     chance = random.Random(seed)  # noqa: S311 - it is to be repeatable, not secret
     for _ in range(count - 1):

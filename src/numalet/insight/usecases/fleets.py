@@ -167,6 +167,7 @@ def _opened(pool: FleetPool, described: FleetFile) -> FleetClass:
     )
     devices = _devices(pool, machine, described)
     config = _configuration(pool, described)
+    # Notes of each pool would bury the answer of a fleet.
     warnings = tuple(each for each in config.warnings if each.severity is not Severity.NOTE)
     behaviour = config.behaviour
     if pool.release is not None:
@@ -254,6 +255,7 @@ def _pods_of(each: KubeObject, position: int, findings: Findings) -> Iterator[Cl
     if pod_templates.is_workload(each.kind):
         controller = Controller(each.kind, each.key[2])
         for pod in pod_templates.expand(each.kind, each.value, each.place, findings):
+            # A template's node name is not that of a running pod.
             waiting = replace(pod, node_name="")
             yield ClusterPod(pod=waiting, controller=controller, tolerations=tolerations)
         return

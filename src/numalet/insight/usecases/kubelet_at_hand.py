@@ -131,6 +131,7 @@ def used(
     proc = proc or kubelets.PROC
     is_its_own = _COMMAND_LINE.fullmatch(str(sources.config_file)) is not None
     is_named = sources.config_file or sources.config_dir or sources.base is Base.FLAGS_ONLY
+    # A configuration of the user is about another kubelet than that of this machine.
     if not is_live or (is_named and not is_its_own):
         return UsedKubelet(sources=sources)
     here = [*_processes(sources, root, proc, is_live=True)]

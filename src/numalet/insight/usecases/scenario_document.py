@@ -231,6 +231,7 @@ def _steps(values: list[Any], place: Place, findings: Findings) -> tuple[Step, .
     for index, value in enumerate(values):
         step = _step(value, place.item(index), known, findings)
         if isinstance(step, AdmitStep):
+            # Later steps may name the pod, whether or not it was admitted.
             known.add(step.pod.uid)
         if step is not None:
             steps.append(step)

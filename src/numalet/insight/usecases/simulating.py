@@ -164,6 +164,7 @@ def prepare(pieces: SimulateInputs) -> Prepared:
     if not pieces.pods and not pieces.forget:
         raise BadInput([FilesNoPods()])
     yaml_source.refuse_second_reader((*pieces.pods, pieces.config.config_file))
+    # JSON lines are not YAML, so such a file is recognised by its name.
     if len(pieces.pods) == 1 and pieces.pods[0].endswith(_LINES):
         return _from_scenario(_only_line(pieces.pods[0]), pieces)
     findings = Findings()

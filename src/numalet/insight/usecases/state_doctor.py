@@ -156,6 +156,7 @@ def settle(path: Path, proc: Path = kubelets.PROC) -> None:
 
 def _kind_of(path: Path, text: str) -> str:
     """Return the kind of state file, by its name or else by its content."""
+    # Copies have names such as cpu_manager_state.bak.
     for name in state_directory.FILE_NAMES:
         if name in path.name:
             return name
@@ -232,6 +233,7 @@ def replace(
     texts: dict[Path, str] = {}
     for name in sorted(files):
         path = source.paths[name]
+        # Read again right before writing: a kubelet without a known process may use the directory.
         if state_directory.read_file(path) != source.files[name]:
             raise BadInput([RebaseChangedMeanwhile(path=str(path), where=Location(str(path)))])
         written.append(ReplacedStateFile(path, backups.free_name(path)))
