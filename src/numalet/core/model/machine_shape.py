@@ -75,7 +75,7 @@ class MachineShape(Value):
 
 
 def resembles_shape(text: str) -> bool:
-    """Return whether the text looks like a shape, valid or not."""
+    """Return whether the text resembles a shape, valid or not."""
     return _SHAPE_PATTERN.fullmatch(text) is not None
 
 

@@ -74,6 +74,8 @@ class ContainerClaim(NamedTuple):
 
 
 class Container(Value, dict=True):
+    """One container: name, kind, requests and limits by resource name, claims that it uses."""
+
     name: str
     kind: ContainerKind = ContainerKind.APP
     requests: Resources = NO_RESOURCES
