@@ -1,5 +1,5 @@
-"""The node agent, and ``numalet run``: everything that waits, writes and serves.
+"""The node agent, ``numalet run`` and ``numalet publish``.
 
-``controller`` owns the node, ``host`` is the machine, ``kubernetes``, ``kubelet`` and ``telemetry``
-are pure projections, ``servers`` listen, ``run`` is the command in the foreground.
+``controller`` owns the node state, ``host`` accesses the machine, ``servers`` accept requests.
+``kubelet`` and ``telemetry`` are pure.
 """

@@ -46,8 +46,8 @@ class Adopted(Value):
 def adopt(settings: AgentSettings, stored: StoredState, now: datetime) -> Adopted:
     """Add running commands to the stored state; the caller holds the root folder.
 
-    Raises ``BadInput`` if a command cannot be adopted: the runtime is not real, the command is of
-    an older release or in another PID namespace, or its allocation contradicts the configuration.
+    Raises ``BadInput`` if a command cannot be adopted: the runtime is fake, the command is of an
+    older release or in another PID namespace, or its allocation contradicts the configuration.
     """
     shared = SharedState(settings.root)
     if settings.observe or not shared.folder.is_dir():

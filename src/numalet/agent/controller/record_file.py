@@ -4,8 +4,9 @@
 
 A commit is one line, so it is on disk whole or not at all, at the cost of one write and one fsync.
 A truncated last line belongs to an unanswered commit and is dropped; other damaged lines are
-returned separately. The file is rewritten when most of it is outdated, after an error or a foreign
-change, and when a pod is removed or its programs change: old environments may contain secrets.
+returned separately. The file is rewritten when most of it is outdated, and after an error or a
+foreign change. A removed or changed pod also causes a rewrite, since old environments may contain
+secrets.
 """
 
 from __future__ import annotations

@@ -146,8 +146,8 @@ def _as_plain(holder: RunHolder) -> dict[str, Any]:
 def _check(holders: Iterable[RunHolder]) -> None:
     """Raise ``ValueError`` for a holder that no run has written.
 
-    Its path, pid and uid select what to kill and remove, so a forged one must not reach a cgroup
-    elsewhere, a process group or another file.
+    Path, pid and uid select what to kill and remove. A forged holder must not reach a foreign
+    cgroup, a process group or another file.
     """
     for each in holders:
         parts = each.path.split("/") if each.path else []

@@ -1,7 +1,7 @@
 """One observation of a kubelet: its state files against the cgroups.
 
-A difference is a problem only after some time. The kubelet writes its state before it acts, and
-writes the shared pool separately from a container, so a file may contradict itself for a moment.
+A difference is a problem only after some time, because the kubelet writes its state before it acts.
+It also writes the shared pool separately from a container, so a file may briefly contradict itself.
 Kubelet v1.32: ``staticPolicy.RemoveContainer``, which calls ``Delete`` and ``SetDefaultCPUSet``.
 """
 

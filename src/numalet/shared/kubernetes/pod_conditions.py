@@ -1,8 +1,8 @@
 """Pod conditions. Kubelet: ``status.GenerateContainersReadyCondition`` and others, v1.32.
 
 The agent keeps no condition history: transition times are from decisions, starts and ends.
-``numalet.dev/Enforced`` shows the guarantee of running containers, ``numalet.dev/Promised`` is
-false for a pod whose allocation no longer fits the machine, and otherwise absent.
+``numalet.dev/Enforced`` shows the guarantee of running containers. ``numalet.dev/Promised`` is
+false for a pod whose allocation no longer fits the machine; other pods do not have it.
 """
 
 from __future__ import annotations

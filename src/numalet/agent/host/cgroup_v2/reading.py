@@ -1,4 +1,4 @@
-"""The settings of a cgroup, read from its files."""
+"""Reads the settings of a cgroup."""
 
 from __future__ import annotations
 

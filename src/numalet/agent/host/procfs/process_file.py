@@ -1,4 +1,4 @@
-"""The text of one file of a process below ``/proc``."""
+"""Reads a file of a process below ``/proc``."""
 
 from __future__ import annotations
 

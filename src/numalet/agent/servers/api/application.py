@@ -1,4 +1,4 @@
-"""The whole API of one agent as an ASGI application."""
+"""The agent's API as an ASGI application."""
 
 from __future__ import annotations
 

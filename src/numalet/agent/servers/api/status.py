@@ -1,4 +1,4 @@
-"""Errors as Kubernetes' ``Status`` objects, with its codes and reasons."""
+"""Errors as Kubernetes' ``Status`` objects, with codes and reasons."""
 
 from __future__ import annotations
 
