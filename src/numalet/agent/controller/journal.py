@@ -1,8 +1,8 @@
 """The journal of events and verdicts: JSON lines in two files of limited size.
 
 It is informative; no decision reads it. Truncated lines are skipped, and lines wait in memory while
-the disk is full. Events with the kubelet's text, and ``InvalidManifest``, have a ``message``; others
-have ``causes``, from which the message is built. Older releases wrote a message for all.
+the disk is full. Events with the kubelet's text, and ``InvalidManifest``, have a ``message``.
+Others have ``causes``, from which the message is built; older releases wrote a message for all.
 """
 
 from __future__ import annotations
