@@ -94,8 +94,8 @@ def test_what_can_not_be_read_spoils_its_own_combinations_alone(numalet: Runner)
     assert [name for name in checks if name not in spoiled] == FOUR
     codes = {name: [row["code"] for row in check["findings"]] for name, check in checks.items()}
     assert codes["broken.yaml on 2n4c2t"] == ["document/syntax"]
-    assert codes["static.yaml on nowhere.tar"] == ["machine/unknown"]
-    assert codes["broken.yaml on nowhere.tar"] == ["machine/unknown", "document/syntax"]
+    assert codes["static.yaml on nowhere.tar"] == ["input/not-found"]
+    assert codes["broken.yaml on nowhere.tar"] == ["input/not-found", "document/syntax"]
 
 
 def test_the_page_for_people_has_a_part_for_every_combination(numalet: Runner) -> None:

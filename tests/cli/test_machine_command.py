@@ -167,15 +167,15 @@ def test_a_capture_shows_the_same_machine(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("nosuchthing",), "'nosuchthing' is no machine"),
+        (("nosuchthing",), "no file, folder, profile or shape 'nosuchthing'"),
         (("1n1c", "-m", "2n1c"), "'1n1c' and '2n1c' both name a machine"),
         (("1n1c", "--capture", "x.tar.gz"), "cannot capture '1n1c'"),
-        (("1n1c", "--hugepages-per-node", "1Gi"), "'1Gi' is no number of huge pages"),
-        (("1n1c", "--hugepages-per-node", "1Gi=1;1Gi=2"), "'1Gi=2' is no number"),
-        (("1n1c", "--hugepages-per-node", ""), "'' is no number of huge pages"),
-        (("--memory-per-node", "1Gi"), "goes with a shape"),
-        (("--sysfs", "/sys", "--memory-per-node", "1Gi"), "goes with a shape"),
-        (("--sysfs", "/nosuchfolder"), "'/nosuchfolder' is no machine"),
+        (("1n1c", "--hugepages-per-node", "1Gi"), "invalid number of huge pages '1Gi'"),
+        (("1n1c", "--hugepages-per-node", "1Gi=1;1Gi=2"), "invalid number of huge pages '1Gi=2'"),
+        (("1n1c", "--hugepages-per-node", ""), "invalid number of huge pages ''"),
+        (("--memory-per-node", "1Gi"), "applies only to shapes"),
+        (("--sysfs", "/sys", "--memory-per-node", "1Gi"), "applies only to shapes"),
+        (("--sysfs", "/nosuchfolder"), "no file, folder, profile or shape '/nosuchfolder'"),
         (("3s4n1c",), "4 nodes on 3 sockets"),
     ],
 )
@@ -221,7 +221,7 @@ def test_a_profile_is_a_machine(how: tuple[str, ...], capsys: pytest.CaptureFixt
 
 def test_an_unknown_profile_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     err = _err(capsys, "profile:epyc-nps2")
-    assert "known: epyc-nps4 or epyc-nps1" in err
+    assert "a name such as epyc-nps4 or epyc-nps1" in err
 
 
 def test_nothing_else_is_named_with_the_list(capsys: pytest.CaptureFixture[str]) -> None:

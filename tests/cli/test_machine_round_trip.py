@@ -39,5 +39,5 @@ def test_the_output_is_a_machine_again(
 def test_a_document_without_cores_is_refused_in_words(tmp_path: Path) -> None:
     printed = tmp_path / "old.json"
     printed.write_text(json.dumps({"schema": "numalet.machine/1", "numa_nodes": []}))
-    with refused_with("machine/document-too-old"):
+    with refused_with("input/not-supported"):
         open_machine(printed)

@@ -103,7 +103,7 @@ def test_pages_of_a_size_that_the_machine_does_not_have_are_refused(numalet: Run
     ended = numalet("machine", CAPTURE, "--hugepages-per-node", "512Mi=3")
 
     assert ended.status == 2
-    assert "has no hugepages-512Mi; it has hugepages-2Mi, hugepages-1Gi" in ended.err
+    assert "has no hugepages-512Mi; expected one of: hugepages-2Mi, hugepages-1Gi" in ended.err
 
 
 def test_a_machine_with_other_huge_pages_is_not_captured(numalet: Runner, tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_machine_with_other_huge_pages_is_not_captured(numalet: Runner, tmp_pa
 def test_memory_goes_with_shapes_only() -> None:
     with pytest.raises(BadInput) as bad:
         open_machine(CAPTURE, memory_per_node="1Gi", hugepages_per_node={"1Gi": "4"})
-    assert [finding.code for finding in bad.value.findings] == ["machine/only-for-shapes"]
+    assert [finding.code for finding in bad.value.findings] == ["input/conflict"]
 
 
 def test_a_machine_has_the_notes_that_the_command_prints(numalet: Runner) -> None:

@@ -52,14 +52,14 @@ def test_a_capture_that_can_not_be_written_leaves_nothing_behind(tmp_path: Path)
     (tmp_path / "taken" / "inside").write_text("")
     with pytest.raises(BadInput) as caught:
         capture(_tree("n1c4"), tmp_path / "taken", "guest")
-    assert [finding.code for finding in caught.value.findings] == ["machine/capture-failed"]
+    assert [finding.code for finding in caught.value.findings] == ["input/unwritable"]
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
 
 
 def test_a_capture_into_a_folder_that_is_not_there_says_so(tmp_path: Path) -> None:
     with pytest.raises(BadInput) as caught:
         capture(_tree("n1c4"), tmp_path / "absent" / "one.tar.gz", "guest")
-    assert [finding.code for finding in caught.value.findings] == ["machine/capture-failed"]
+    assert [finding.code for finding in caught.value.findings] == ["input/unwritable"]
 
 
 def test_a_live_machine_can_be_captured(tmp_path: Path) -> None:

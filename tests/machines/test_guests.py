@@ -80,4 +80,4 @@ def test_the_kubelet_lists_nodes_by_the_names_of_their_directories() -> None:
 def test_a_tarball_of_devices_alone_is_no_machine() -> None:
     with pytest.raises(BadInput) as caught:
         machines.open_machine(str(DATA / "n4c4-pci-numa.tar.gz"))
-    assert [finding.code for finding in caught.value.findings] == ["machine/no-machine"]
+    assert [finding.code for finding in caught.value.findings] == ["input/not-found"]

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from numalet.cli.option_groups import OptionGroup, option
-from numalet.core.model.findings import BadInput, Location
+from numalet.core.model import input_error
+from numalet.core.model.findings import Location
 from numalet.core.model.value import Value
-from numalet.io.findings.machines import MachinePageCount
 
 if TYPE_CHECKING:
     from numalet.io.machines import MachineChoice
@@ -75,7 +75,11 @@ def _parse_pages(text: str) -> dict[str, str]:
         size, equals, count = part.strip().partition("=")
         if not equals or not size or size in pages:
             where = Location("--hugepages-per-node")
-            raise BadInput([MachinePageCount(value=part.strip(), where=where)])
+            raise input_error.Invalid(
+                f"invalid number of huge pages {part.strip()!r}",
+                expected="SIZE=COUNT, such as 1Gi=4",
+                where=where,
+            ).bad_input()
         pages[size] = count
     return pages
 

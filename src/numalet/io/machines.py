@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from numalet.core.config.machine_notes import machine_notes
-from numalet.core.model import machine_changes, machine_shape, resources
+from numalet.core.model import input_error, machine_changes, machine_shape, resources
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.kubelet_view import kubelet_view
 from numalet.core.model.machine import Machine
@@ -31,19 +31,9 @@ from numalet.io.documents import (
 from numalet.io.documents.device_file import DeviceLists
 from numalet.io.documents.typed import Place
 from numalet.io.findings.machines import (
-    MachineArchiveDamaged,
-    MachineDocuments,
-    MachineDocumentTooOld,
-    MachineNoMachine,
-    MachineNoSuchPageSize,
-    MachineNoSuchRoot,
-    MachineNotAFile,
     MachineNoteMemoryAssumed,
     MachineNotePagesAssumed,
     MachineNoteUnreadable,
-    MachineOnlyForShapes,
-    MachinePageCount,
-    MachineUnknown,
 )
 from numalet.io.sysfs import roots
 from numalet.io.sysfs.discover import read_machine
@@ -54,6 +44,11 @@ LIVE_SYS: Final = "/sys"
 
 _PRINTED: Final = "numalet.machine/1"
 _MEMORY_FLAG: Final = "--memory-per-node"
+_ACCEPTED: Final = (
+    "a folder or tarball with a machine's /sys (TARBALL:ROOT for one of several), a YAML or JSON "
+    "description, cAdvisor's MachineInfo, a profile such as profile:gb200-34n, or a shape such as "
+    "2n16c2t"
+)
 _PAGES_FLAG: Final = "--hugepages-per-node"
 
 
@@ -134,13 +129,19 @@ def _open_source(text: str | None) -> LoadedMachine:
             return open_folder(Path(container) / root, text)
         if Path(container).is_file():
             return _open_archive(Path(container), container, root)
-    raise BadInput([MachineUnknown(value=text, where=Location(text))])
+    raise _unknown(text)
+
+
+def _unknown(text: str) -> BadInput:
+    return input_error.NotFound(
+        f"no file, folder, profile or shape {text!r}", expected=_ACCEPTED, where=Location(text)
+    ).bad_input()
 
 
 def open_folder(folder: Path, document: str) -> LoadedMachine:
     """Raises ``BadInput`` if the folder has no ``/sys`` tree."""
     if not _exists(str(folder)):
-        raise BadInput([MachineUnknown(value=document, where=Location(document))])
+        raise _unknown(document)
     tree = roots.tree_of_folder(folder, document)
     loaded = _of_tree(tree, document)
     return LoadedMachine(
@@ -168,7 +169,9 @@ def _open_path(path: Path, text: str) -> LoadedMachine:
     if path.is_dir():
         return open_folder(path, text)
     if not path.is_file():
-        raise BadInput([MachineNotAFile(value=text, where=Location(text))])
+        raise input_error.Invalid(
+            f"{text!r} is neither a file nor a folder", expected=_ACCEPTED, where=Location(text)
+        ).bad_input()
     return _open_archive(path, text, None)
 
 
@@ -179,24 +182,29 @@ def _open_archive(path: Path, document: str, root: str | None) -> LoadedMachine:
 
     where = Location(document)
     if not roots.is_tarball(path):
-        raise BadInput([MachineArchiveDamaged(problem="no tarball", where=where)])
+        raise input_error.Unreadable(f"{document!r} is not a tarball", where=where).bad_input()
     contents = archive.read_archive(path, document)
     names = list(contents.trees)
     if not names:
-        raise BadInput([MachineNoMachine(value=document, where=where)])
+        raise input_error.NotFound(
+            f"no machine in {document!r}",
+            expected=(
+                "devices/system/cpu and devices/system/node in it, in its sys folder, or "
+                "up to four folders below"
+            ),
+            where=where,
+        ).bad_input()
     if root is None:
         if len(names) > 1:
             raise BadInput([roots.several(document, names, separator=":")])
         root = names[0]
     root = root or "."
     if root not in contents.trees:
-        raise BadInput(
-            [
-                MachineNoSuchRoot(
-                    value=document, root=root, choices=", ".join(names[:20]), where=where
-                )
-            ]
-        )
+        raise input_error.NotFound(
+            f"no machine at {root!r} in {document!r}",
+            expected=f"one of: {', '.join(names[:20])}",
+            where=where,
+        ).bad_input()
     name = document if len(names) == 1 else f"{document}:{root}"
     return _of_tree(contents.trees[root], name)
 
@@ -226,7 +234,11 @@ def _open_document(path: Path, text: str, memory_per_node: str | None) -> Loaded
         return _of_listing(content, text, memory_per_node)
     documents = yaml_source.load_documents(content, text)
     if len(documents) != 1:
-        raise BadInput([MachineDocuments(value=text, count=len(documents), where=Location(text))])
+        raise input_error.Invalid(
+            f"{text!r} contains {len(documents)} documents",
+            expected="one description of a machine",
+            where=Location(text),
+        ).bad_input()
     (only,) = documents
     if only.duplicates:
         raise BadInput(only.duplicates)
@@ -237,7 +249,11 @@ def _open_document(path: Path, text: str, memory_per_node: str | None) -> Loaded
     where = Location(text, "$")
     if isinstance(only.value, Mapping) and only.value.get("schema") == _PRINTED:
         if "description" not in only.value:
-            raise BadInput([MachineDocumentTooOld(where=where)])
+            raise input_error.NotSupported(
+                "an older numalet printed this document without saying which CPUs share a core; "
+                "print it again, or use 'numalet machine --capture FILE'",
+                where=where,
+            ).bad_input()
         where = Location(text, "$.description")
         machine = machine_file.decode(only.value["description"], where, only.line_of)
     elif cadvisor.is_machine_info(only.value):
@@ -271,16 +287,11 @@ def _open_profile(text: str, hugepages_per_node: Mapping[str, str]) -> LoadedMac
 def refuse_memory(machine: str, memory_per_node: str | None) -> None:
     """Raise ``BadInput`` for a memory size, which only shapes need."""
     if memory_per_node is not None:
-        raise BadInput(
-            [
-                MachineOnlyForShapes(
-                    flag=_MEMORY_FLAG,
-                    value=memory_per_node,
-                    machine=machine,
-                    where=Location(_MEMORY_FLAG),
-                )
-            ]
-        )
+        raise input_error.Conflict(
+            f"{memory_per_node!r} applies only to shapes such as 2n16c2t; {machine!r} states the "
+            "memory of its nodes",
+            where=Location(_MEMORY_FLAG),
+        ).bad_input()
 
 
 def with_pages(loaded: LoadedMachine, hugepages_per_node: Mapping[str, str]) -> LoadedMachine:
@@ -296,10 +307,10 @@ def with_pages(loaded: LoadedMachine, hugepages_per_node: Mapping[str, str]) -> 
     for page in pages:
         if known and page.page_size_kib not in known:
             findings.add(
-                MachineNoSuchPageSize(
-                    value=resources.hugepages_name(page.page_size_kib),
-                    known=", ".join(map(resources.hugepages_name, sorted(known))),
-                    machine=loaded.machine.source,
+                input_error.NotSupported(
+                    f"{loaded.machine.source!r} has no "
+                    f"{resources.hugepages_name(page.page_size_kib)}",
+                    expected=f"one of: {', '.join(map(resources.hugepages_name, sorted(known)))}",
                     where=Location(_PAGES_FLAG),
                 )
             )
@@ -347,5 +358,11 @@ def _page_count(text: str, findings: Findings) -> int:
     digits = text.strip()
     if digits.isascii() and digits.isdigit() and len(digits) < 20:
         return int(digits)
-    findings.add(MachinePageCount(value=text[:80], where=Location(_PAGES_FLAG)))
+    findings.add(
+        input_error.Invalid(
+            f"invalid number of huge pages {text[:80]!r}",
+            expected="SIZE=COUNT, such as 1Gi=4",
+            where=Location(_PAGES_FLAG),
+        )
+    )
     return 0

@@ -47,9 +47,9 @@ def test_a_shape_without_memory_gets_some_and_a_note() -> None:
 def test_mistakes_of_a_shape_and_its_flags_come_together() -> None:
     assert _codes("2n0c", memory_per_node="1.5.Gi", hugepages_per_node={"1Gi": "x", "7": "1"}) == [
         "machine/shape-zero",
-        "machine/size",
-        "machine/page-count",
-        "machine/size-without-unit",
+        "input/invalid",
+        "input/invalid",
+        "input/invalid",
     ]
 
 
@@ -60,7 +60,7 @@ def test_a_misspelt_shape_is_told_what_a_shape_is() -> None:
 def test_something_unknown_is_told_what_is_accepted() -> None:
     for text in ("nosuchfile.tar.gz", "", "a\0b", "no:such", ":", "x" * 5000):
         (finding,) = _refusals(text)
-        assert finding.code == "machine/unknown"
+        assert finding.code == "input/not-found"
 
 
 def test_a_file_wins_over_a_shape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +73,7 @@ def test_memory_per_node_goes_with_shapes_only(tmp_path: Path) -> None:
     path = tmp_path / "machine.yaml"
     path.write_text("nodes: [{memory: 1Gi}]")
     assert _codes(str(path), memory_per_node="1Gi", hugepages_per_node={"1Gi": "4"}) == [
-        "machine/only-for-shapes"
+        "input/conflict"
     ]
 
 
@@ -81,7 +81,7 @@ def test_a_description_is_read_with_its_lines(tmp_path: Path) -> None:
     path = tmp_path / "machine.yaml"
     path.write_text("nodes:\n- memory: 1Gi\n- memory: 1.5.Gi\n")
     (finding,) = _refusals(str(path))
-    assert (finding.code, finding.where.line) == ("machine/size", 3)
+    assert (finding.code, finding.where.line) == ("input/invalid", 3)
     assert finding.where.document == str(path)
 
 
@@ -94,8 +94,8 @@ def test_a_machine_info_is_told_by_its_fields(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ("", "machine/documents"),
-        ("nodes: []\n---\nnodes: []\n", "machine/documents"),
+        ("", "input/invalid"),
+        ("nodes: []\n---\nnodes: []\n", "input/invalid"),
         ("nodes: [", "document/syntax"),
         ("nodes: [{memory: 1, memory: 2}]", "document/duplicate-key"),
         ("just a text", "document/type"),
@@ -113,12 +113,12 @@ def test_a_document_that_is_no_description_is_refused(
 
 def test_a_pipe_is_no_machine(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    assert _codes(str(tmp_path / "pipe")) == ["machine/not-a-file"]
+    assert _codes(str(tmp_path / "pipe")) == ["input/invalid"]
 
 
 def test_a_link_to_nowhere_is_no_machine(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("nowhere")
-    assert _codes(str(tmp_path / "link")) == ["machine/not-a-file"]
+    assert _codes(str(tmp_path / "link")) == ["input/invalid"]
 
 
 def test_the_default_memory_is_a_size() -> None:

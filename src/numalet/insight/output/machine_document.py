@@ -10,6 +10,7 @@ from typing import Any, Literal, TypedDict, cast
 
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import Finding
+from numalet.core.model.input_error import InputFinding
 from numalet.core.model.machine_info import HugePages, OperatingSystem
 from numalet.core.model.machine_queries import NodeClass
 from numalet.insight.maps.machine_map import MachineMap, MachineNodeRow, View
@@ -132,7 +133,8 @@ def _node(row: MachineNodeRow) -> MachineNodeDocument:
 
 
 def _note(note: Finding) -> NoteDocument:
-    named = {"code": note.code, **note.fields, "text": str(note)}
+    figures = {} if isinstance(note, InputFinding) else note.fields
+    named = {"code": note.code, **figures, "text": str(note)}
     return cast("NoteDocument", named)
 
 

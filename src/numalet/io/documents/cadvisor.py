@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from numalet.core.model import cpu_set
+from numalet.core.model import cpu_set, input_error
 from numalet.core.model.findings import BadInput, Findings, Location
 from numalet.core.model.kubelet_view import machine_of_view
 from numalet.core.model.machine import Machine
@@ -23,11 +23,6 @@ from numalet.core.model.machine_info import (
 )
 from numalet.io.documents import machine_cpus, machine_sizes, typed
 from numalet.io.documents.typed import LineOf, Place, no_line
-from numalet.io.findings.machines import (
-    MachineCoreWithoutThreads,
-    MachineCpuTwice,
-    MachineNodeTwice,
-)
 
 
 class _Pages(msgspec.Struct, frozen=True):
@@ -101,7 +96,9 @@ def _check(read: _MachineInfo, place: Place, findings: Findings) -> None:
             # Report each id once.
             times[node.node_id] = 0
             where = inner.member("node_id").location
-            findings.add(MachineNodeTwice(value=node.node_id, where=where))
+            findings.add(
+                input_error.Duplicate(f"two NUMA nodes have the id {node.node_id}", where=where)
+            )
         _check_node(node, inner, findings)
     for page in _all_pages(read):
         pages = place.member("hugepages")
@@ -113,7 +110,11 @@ def _check_node(node: _Node, place: Place, findings: Findings) -> None:
     for index, core in enumerate(node.cores or ()):
         inner = place.member("cores").item(index)
         if not core.thread_ids:
-            findings.add(MachineCoreWithoutThreads(where=inner.location))
+            findings.add(
+                input_error.Required(
+                    "the core has no 'threads'; list at least one CPU", where=inner.location
+                )
+            )
         for thread in core.thread_ids or ():
             machine_sizes.whole_number(
                 thread, 0, machine_cpus.HIGHEST_CPU, inner.member("thread_ids"), findings
@@ -125,7 +126,12 @@ def _check_node(node: _Node, place: Place, findings: Findings) -> None:
     twice = [thread for thread, times in threads.items() if times > 1 and thread >= 0]
     if twice:
         value = cpu_set.text(twice)
-        findings.add(MachineCpuTwice(value=value, where=place.member("cores").location))
+        findings.add(
+            input_error.Duplicate(
+                f"CPU {value} is listed twice; a CPU belongs to one core",
+                where=place.member("cores").location,
+            )
+        )
     for distance in node.distances or ():
         machine_sizes.whole_number(distance, 0, (1 << 31) - 1, place.member("distances"), findings)
 

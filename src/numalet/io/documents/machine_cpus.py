@@ -11,20 +11,12 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
-from numalet.core.model import cpu_set
+from numalet.core.model import cpu_set, input_error
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.findings import Findings
 from numalet.core.model.machine_info import CoreInfo
 from numalet.io.documents import machine_sizes, typed
 from numalet.io.documents.typed import Place
-from numalet.io.findings.machines import (
-    MachineBoth,
-    MachineCoreWithoutThreads,
-    MachineCpuInTwo,
-    MachineCpuList,
-    MachineCpuTwice,
-    MachineThreads,
-)
 
 FIELDS: Final = ("cpus", "cores", "socket", "threads_per_core")
 
@@ -45,7 +37,12 @@ class Numbering:
 
     def cores(self, node: Mapping[Any, Any], index: int, place: Place) -> tuple[CoreInfo, ...]:
         if "cpus" in node and "cores" in node:
-            self._findings.add(MachineBoth(one="cpus", other="cores", where=place.location))
+            self._findings.add(
+                input_error.Conflict(
+                    "'cpus' and 'cores' cannot be combined; remove one of them",
+                    where=place.location,
+                )
+            )
             return ()
         # By default each node is one socket.
         socket = self._id(node.get("socket", index), place.member("socket"))
@@ -73,8 +70,10 @@ class Numbering:
         count, rest = divmod(len(cpus), threads)
         if rest:
             self._findings.add(
-                MachineThreads(
-                    value=threads, cpus=len(cpus), where=place.member("threads_per_core").location
+                input_error.Invalid(
+                    f"{len(cpus)} CPUs cannot be split into cores of {threads} threads; set "
+                    "threads_per_core to a divisor of the number of CPUs",
+                    where=place.member("threads_per_core").location,
                 )
             )
             return ()
@@ -108,7 +107,11 @@ class Numbering:
         uncore = entry.get("uncore_cache")
         threads = self._cpu_list(entry.get("threads"), place.member("threads"))
         if not threads:
-            self._findings.add(MachineCoreWithoutThreads(where=place.location))
+            self._findings.add(
+                input_error.Required(
+                    "the core has no 'threads'; list at least one CPU", where=place.location
+                )
+            )
             return None
         return CoreInfo(
             socket_id=its_socket,
@@ -143,7 +146,11 @@ class Numbering:
             cpus = cpu_set.parse(text.strip())
         except cpu_set.CpuListError as error:
             self._findings.add(
-                MachineCpuList(value=text[:80], problem=error.go_text[:200], where=place.location)
+                input_error.Invalid(
+                    f"invalid CPU list {text[:80]!r} ({error.go_text[:200]})",
+                    expected="a list such as 0-3,8",
+                    where=place.location,
+                )
             )
             return cpu_set.EMPTY
         if cpus and max(cpus) > HIGHEST_CPU:
@@ -159,7 +166,11 @@ class Numbering:
         known = Counter(number for number in numbers if number is not None)
         if known.total() > len(known):
             twice = cpu_set.text(number for number, times in known.items() if times > 1)
-            self._findings.add(MachineCpuTwice(value=twice, where=place.location))
+            self._findings.add(
+                input_error.Duplicate(
+                    f"CPU {twice} is listed twice; a CPU belongs to one core", where=place.location
+                )
+            )
         return frozenset(known)
 
     def _claim(self, threads: list[int], index: int, place: Place) -> None:
@@ -171,4 +182,9 @@ class Numbering:
         for owner, cpus in conflicts.items():
             other = f"{place.path.rpartition('[')[0]}[{owner}]"
             value = cpu_set.text(cpus)
-            self._findings.add(MachineCpuInTwo(value=value, other=other, where=place.location))
+            self._findings.add(
+                input_error.Duplicate(
+                    f"CPU {value} is also in {other}; a CPU belongs to one core of one NUMA node",
+                    where=place.location,
+                )
+            )

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from numalet.core.model import machine_shape, resources
+from numalet.core.model import input_error, machine_shape, resources
 from numalet.core.model.findings import BadInput, Findings, Location
 from numalet.core.model.kubelet_view import kubelet_view, machine_of_view
 from numalet.core.model.machine import Machine
@@ -22,16 +22,6 @@ from numalet.core.model.value import Value, replace
 from numalet.io.documents import machine_cpus, machine_sizes, profile_library, typed
 from numalet.io.documents.profile_library import Profile
 from numalet.io.documents.typed import LineOf, Place, no_line
-from numalet.io.findings.machines import (
-    MachineBoth,
-    MachineDistancesRows,
-    MachineDistancesShape,
-    MachineNodeTwice,
-    MachineNoMemorySaid,
-    MachineOs,
-    MachineProfilePageSize,
-    MachineTooManyNodes,
-)
 
 HIGHEST_NODE_ID: Final = 1023
 """Linux supports up to 1,024 NUMA nodes (CONFIG_NODES_SHIFT)."""
@@ -119,10 +109,10 @@ def of_profile(
     for each in pages:
         if each.page_size_kib not in known:
             findings.add(
-                MachineProfilePageSize(
-                    value=resources.hugepages_name(each.page_size_kib),
-                    known=", ".join(map(resources.hugepages_name, sorted(known))),
-                    profile=profile.name,
+                input_error.NotSupported(
+                    f"the machine of profile {profile.name} has no "
+                    f"{resources.hugepages_name(each.page_size_kib)}",
+                    expected=(f"one of: {', '.join(map(resources.hugepages_name, sorted(known)))}"),
                     where=place.location if place else profile.machine_place,
                 )
             )
@@ -156,7 +146,13 @@ def _profiled(value: Mapping[Any, Any], place: Place, findings: Findings) -> Mac
 def _system(value: object, place: Place, findings: Findings) -> OperatingSystem:
     if isinstance(value, str) and value in _SYSTEMS:
         return _SYSTEMS[value]
-    findings.add(MachineOs(value=typed.described(value), where=place.location))
+    findings.add(
+        input_error.NotSupported(
+            f"unknown operating system {typed.described(value)}",
+            expected="linux or windows",
+            where=place.location,
+        )
+    )
     return OperatingSystem.LINUX
 
 
@@ -187,7 +183,12 @@ class _Nodes(Value):
     def read(self, value: Mapping[Any, Any], place: Place) -> tuple[NumaNodeInfo, ...]:
         key = "numa_nodes" if "numa_nodes" in value else "nodes"
         if "numa_nodes" in value and "nodes" in value:
-            self.findings.add(MachineBoth(one="nodes", other="numa_nodes", where=place.location))
+            self.findings.add(
+                input_error.Conflict(
+                    "'nodes' and 'numa_nodes' cannot be combined; remove one of them",
+                    where=place.location,
+                )
+            )
         entries = value.get(key)
         inner = place.member(key)
         if not isinstance(entries, list) or not entries:
@@ -195,7 +196,10 @@ class _Nodes(Value):
             return ()
         if len(entries) > HIGHEST_NODE_ID + 1:
             self.findings.add(
-                MachineTooManyNodes(value=len(entries), most=1024, where=inner.location)
+                input_error.TooLarge(
+                    f"the machine has {len(entries)} NUMA nodes; at most 1024 are possible",
+                    where=inner.location,
+                )
             )
             return ()
         numbering = machine_cpus.Numbering(self.findings)
@@ -237,11 +241,21 @@ class _Nodes(Value):
 
     def _memory(self, entry: Mapping[Any, Any], place: Place) -> int:
         if "memory" in entry and "memory_bytes" in entry:
-            self.findings.add(MachineBoth(one="memory", other="memory_bytes", where=place.location))
+            self.findings.add(
+                input_error.Conflict(
+                    "'memory' and 'memory_bytes' cannot be combined; remove one of them",
+                    where=place.location,
+                )
+            )
         key = "memory_bytes" if "memory_bytes" in entry else "memory"
         inner = place.member(key)
         if key not in entry:
-            self.findings.add(MachineNoMemorySaid(where=place.location))
+            self.findings.add(
+                input_error.Required(
+                    "the node has no 'memory'; set its size, or 0 for a node without memory",
+                    where=place.location,
+                )
+            )
             return 0
         read = machine_sizes.memory_bytes if key == "memory" else machine_sizes.size_bytes
         return read(entry[key], inner, self.findings) or 0
@@ -252,7 +266,11 @@ class _Nodes(Value):
             return None
         if len(value) != count:
             self.findings.add(
-                MachineDistancesShape(value=len(value), wanted=count, where=place.location)
+                input_error.Invalid(
+                    f"the row has {len(value)} distances for {count} NUMA nodes",
+                    expected="one distance for each node",
+                    where=place.location,
+                )
             )
             return None
         row = [
@@ -266,7 +284,13 @@ class _Nodes(Value):
             return [None] * count
         if not isinstance(value, list) or len(value) != count:
             got = len(value) if isinstance(value, list) else typed.described(value)
-            self.findings.add(MachineDistancesRows(value=got, wanted=count, where=place.location))
+            self.findings.add(
+                input_error.Invalid(
+                    f"the distances have {got} rows for {count} NUMA nodes",
+                    expected="one row for each node",
+                    where=place.location,
+                )
+            )
             return [None] * count
         return [self._row(row, count, place.item(index)) for index, row in enumerate(value)]
 
@@ -275,7 +299,9 @@ class _Nodes(Value):
         for index, node in enumerate(nodes):
             if node.node_id in seen:
                 where = place.item(index).member("id").location
-                self.findings.add(MachineNodeTwice(value=node.node_id, where=where))
+                self.findings.add(
+                    input_error.Duplicate(f"two NUMA nodes have the id {node.node_id}", where=where)
+                )
             seen.add(node.node_id)
 
 

@@ -11,16 +11,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from numalet.core.model import cpu_set
+from numalet.core.model import cpu_set, input_error
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.value import Mutable, field
-from numalet.io.findings.machines import (
-    MachineCpuList,
-    MachineListingLacks,
-    MachineListingWithoutMemory,
-    MachineListingWithoutNuma,
-    MachineOnlyForShapes,
-)
 
 _NUMACTL: Final = re.compile(r"^node (\d+) (cpus|size):(?: (.*))?$", re.MULTILINE)
 _NO_NUMA: Final = re.compile(r"^No NUMA (?:support )?available", re.MULTILINE)
@@ -88,13 +81,24 @@ def read(
     """
     listing = _parsed(text, where)
     if not (listing.cpus or listing.table or listing.summary):
-        raise BadInput([MachineListingWithoutNuma(where=where)])
+        raise input_error.NotSupported(
+            "numactl found no NUMA support, so its output has no CPUs and no memory; pass the "
+            "output of 'lscpu -e' with --memory-per-node SIZE",
+            where=where,
+        ).bad_input()
     nodes = _nodes(listing, where)
     if not listing.sizes and memory_per_node is None:
-        raise BadInput([MachineListingWithoutMemory(where=where)])
+        raise input_error.Required(
+            "lscpu does not print memory sizes; set --memory-per-node SIZE, or put the output of "
+            "'numactl --hardware' into the same file",
+            where=where,
+        ).bad_input()
     if listing.sizes and memory_per_node is not None:
-        flag, machine, at = _PER_NODE, where.document, Location(_PER_NODE)
-        given = MachineOnlyForShapes(flag=flag, value=memory_per_node, machine=machine, where=at)
+        given = input_error.Conflict(
+            f"{memory_per_node!r} applies only to shapes such as 2n16c2t; {where.document!r} "
+            "states the memory of its nodes",
+            where=Location(_PER_NODE),
+        )
         raise BadInput([given])
     described = [
         {
@@ -117,7 +121,14 @@ def read(
 
 
 def _lack(listing: _Listing, where: Location, what: str, assumed: str) -> None:
-    listing.lacks.append(MachineListingLacks(what=what, assumed=assumed, where=where))
+    listing.lacks.append(
+        input_error.Ignored(
+            f"the output does not contain {what}; assumed: {assumed}. Put the output of 'lscpu "
+            "-e' and 'numactl --hardware' into one file, or read everything with 'numalet machine "
+            "--capture FILE'",
+            where=where,
+        )
+    )
 
 
 def _parsed(text: str, where: Location) -> _Listing:
@@ -260,7 +271,11 @@ def _cpus(text: str, where: Location) -> cpu_set.CpuSet:
         return cpu_set.parse(text.strip())
     except cpu_set.CpuListError as error:
         problem = error.go_text[:200]
-        finding = MachineCpuList(value=text[:80], problem=problem, where=where)
+        finding = input_error.Invalid(
+            f"invalid CPU list {text[:80]!r} ({problem})",
+            expected="a list such as 0-3,8",
+            where=where,
+        )
         raise BadInput([finding]) from None
 
 

@@ -9,20 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from numalet.core.model import plain_numbers
+from numalet.core.model import input_error, plain_numbers
 from numalet.core.model.findings import Findings
 from numalet.core.model.machine_info import HugePages
 from numalet.core.model.quantity import Quantity
 from numalet.core.model.quantity_error import QuantityError
 from numalet.io.documents import typed
 from numalet.io.documents.typed import Place
-from numalet.io.findings.machines import (
-    MachinePageSize,
-    MachinePageSizeTwice,
-    MachineRange,
-    MachineSize,
-    MachineSizeWithoutUnit,
-)
 
 MOST_BYTES: Final = (1 << 63) - 1
 _LARGEST_PAGE_KIB: Final = 1 << 40
@@ -38,7 +31,9 @@ def whole_number(
     if not lowest <= value <= highest:
         shown = typed.described(value)
         findings.add(
-            MachineRange(value=shown, lowest=lowest, highest=highest, where=place.location)
+            input_error.Invalid(
+                f"{shown} is out of range", expected=f"{lowest} to {highest}", where=place.location
+            )
         )
         return None
     return value
@@ -53,11 +48,18 @@ def size_bytes(value: object, place: Place, findings: Findings) -> int | None:
     try:
         size = Quantity.parse(value.strip())
     except QuantityError:
-        findings.add(MachineSize(value=value[:80], where=place.location))
-        return None
+        size = None
     # Parsing caps a size at the largest number, so that number may stand for any larger one.
-    if not 0 <= size.value < MOST_BYTES or Quantity.from_int(size.value) != size:
-        findings.add(MachineSize(value=value[:80], where=place.location))
+    if size is None or not 0 <= size.value < MOST_BYTES or Quantity.from_int(size.value) != size:
+        findings.add(
+            input_error.Invalid(
+                f"invalid size {value[:80]!r}",
+                expected=(
+                    "a whole number of bytes from 0 to 2^63-1, such as 137438953472, 128Gi or 512Mi"
+                ),
+                where=place.location,
+            )
+        )
         return None
     return size.value
 
@@ -67,7 +69,13 @@ def memory_bytes(value: object, place: Place, findings: Findings) -> int | None:
     text = str(value).strip() if isinstance(value, int | str) else ""
     if not plain_numbers.lacks_unit(text):
         return size_bytes(value, place, findings)
-    findings.add(MachineSizeWithoutUnit(value=text, where=place.location))
+    findings.add(
+        input_error.Invalid(
+            f"{text} without a unit is {text} bytes; write the unit, such as {text}Gi, {text}Mi "
+            f"or {text}Ki",
+            where=place.location,
+        )
+    )
     return None
 
 
@@ -92,7 +100,11 @@ def huge_pages(value: object, place: Place, findings: Findings) -> tuple[HugePag
         if pair is None:
             continue
         if pair.page_size_kib in pages:
-            findings.add(MachinePageSizeTwice(size_kib=pair.page_size_kib, where=place.location))
+            findings.add(
+                input_error.Duplicate(
+                    f"huge pages of {pair.page_size_kib} KiB are listed twice", where=place.location
+                )
+            )
         pages[pair.page_size_kib] = pair
     return tuple(pages.values())
 
@@ -103,7 +115,13 @@ def _page_pair(size: str, count: object, place: Place, findings: Findings) -> Hu
     if page_bytes is None or pages is None:
         return None
     if page_bytes == 0 or page_bytes % 1024 or page_bytes // 1024 > _LARGEST_PAGE_KIB:
-        findings.add(MachinePageSize(value=size[:80], where=place.location))
+        findings.add(
+            input_error.Invalid(
+                f"invalid huge page size {size[:80]!r}",
+                expected="a multiple of 1Ki",
+                where=place.location,
+            )
+        )
         return None
     return _checked(HugePages(page_bytes // 1024, pages), place, findings)
 
@@ -130,7 +148,9 @@ def _checked(pages: HugePages, place: Place, findings: Findings) -> HugePages | 
     if pages.page_size_kib * 1024 * pages.count > MOST_BYTES:
         most = MOST_BYTES // (pages.page_size_kib * 1024)
         findings.add(
-            MachineRange(value=str(pages.count), lowest=0, highest=most, where=place.location)
+            input_error.Invalid(
+                f"{pages.count} is out of range", expected=f"0 to {most}", where=place.location
+            )
         )
         return None
     return pages

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from numalet.core.model.findings import BadInput, Location
+from numalet.core.model import input_error
+from numalet.core.model.findings import Location
 from numalet.core.model.value import Value
 from numalet.io.documents import typed, yaml_source
 from numalet.io.documents.typed import LineOf
-from numalet.io.findings.machines import MachineUnknownProfile
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -58,13 +58,12 @@ def read(name: str, where: Location) -> Profile:
     """
     files = _files()
     if name not in files:
-        raise BadInput(
-            [
-                MachineUnknownProfile(
-                    value=name[:80], nearest=typed.nearest(name, files), where=where
-                )
-            ]
-        )
+        raise input_error.NotFound(
+            f"unknown machine profile {name[:80]!r}; 'numalet machine --profiles' lists all of "
+            "them",
+            expected=f"a name such as {typed.nearest(name, files)}",
+            where=where,
+        ).bad_input()
     text = files[name].read_text(encoding="utf-8")
     (document,) = yaml_source.load_documents(text, PREFIX + name)
     value = document.value

@@ -12,16 +12,10 @@ import tarfile
 from pathlib import Path
 from typing import Final
 
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Findings, Location
 from numalet.core.model.value import Mutable, field
 from numalet.io import packed
-from numalet.io.findings.machines import (
-    ArchiveMember,
-    MachineArchiveDamaged,
-    MachineArchiveKind,
-    MachineArchiveName,
-    MachineArchiveTooLarge,
-)
 from numalet.io.sysfs.trees import LARGEST_FILE_BYTES, Tree, memory_tree
 
 MOST_MEMBERS: Final = 500_000
@@ -61,10 +55,14 @@ def read_archive(path: Path, document: str) -> Archive:
             for member, file in members:
                 reader.add(member, None if file is None else file.read())
     except packed.LimitPassedError as passed:
-        too_large = MachineArchiveTooLarge(what=passed.what, limit=passed.limit, where=where)
+        too_large = input_error.TooLarge(
+            f"it unpacks to more than {passed.limit} {passed.what}", where=where
+        )
         raise BadInput([too_large]) from None
     except (tarfile.TarError, OSError, ValueError) as error:
-        damaged = MachineArchiveDamaged(problem=packed.first_line(error), where=where)
+        damaged = input_error.Unreadable(
+            f"the tarball is damaged or truncated: {packed.first_line(error)}", where=where
+        )
         raise BadInput([damaged]) from None
     return reader.finish()
 
@@ -93,13 +91,13 @@ class _Reader:
         self._document = document
         self._roots: dict[str, _Root] = {}
         self._findings = Findings()
-        self._stored: set[type[ArchiveMember]] = set()
+        self._stored: set[str] = set()
         self._kept = 0
 
     def add(self, member: tarfile.TarInfo, content: bytes | None) -> None:
         name = _plain(member.name)
         if name.startswith("/") or ".." in name.split("/"):
-            self._refuse(MachineArchiveName, member.name)
+            self._refuse(member.name, "a relative name without '..'")
             return
         match = _wanted(name)
         if match is None:
@@ -126,13 +124,19 @@ class _Reader:
         elif member.issym():
             root.links[path] = member.linkname
         else:
-            self._refuse(MachineArchiveKind, member.name)
+            self._refuse(member.name, "a file, a directory or a symbolic link")
 
-    def _refuse(self, problem: type[ArchiveMember], name: str) -> None:
+    def _refuse(self, name: str, expected: str) -> None:
         # One finding per kind; a hostile archive could produce millions.
-        if problem not in self._stored:
-            self._stored.add(problem)
-            self._findings.add(problem(name=name[:200], where=Location(self._document)))
+        if expected not in self._stored:
+            self._stored.add(expected)
+            self._findings.add(
+                input_error.Invalid(
+                    f"invalid member {name[:200]!r} of the tarball",
+                    expected=expected,
+                    where=Location(self._document),
+                )
+            )
 
     def finish(self) -> Archive:
         """The trees of all roots with a machine; raises ``BadInput`` for refused members."""

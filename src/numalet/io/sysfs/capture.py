@@ -16,10 +16,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from numalet.core.model.findings import BadInput, Location
+from numalet.core.model import input_error
+from numalet.core.model.findings import Location
 from numalet.core.model.value import Mutable, field
 from numalet.io import os_problem
-from numalet.io.findings.machines import MachineCaptureFailed
 from numalet.io.sysfs.discover import read_machine
 from numalet.io.sysfs.trees import Tree
 
@@ -70,13 +70,11 @@ def capture(tree: Tree, path: Path, document: str) -> int:
     try:
         _write(path, content)
     except OSError as error:
-        raise BadInput(
-            [
-                MachineCaptureFailed(
-                    value=str(path), problem=os_problem.text(error), where=Location(str(path))
-                )
-            ]
-        ) from None
+        raise input_error.Unwritable(
+            f"cannot write the capture to {str(path)!r}: {os_problem.text(error)}; no file was "
+            "left behind",
+            where=Location(str(path)),
+        ).bad_input() from None
     return len(content)
 
 

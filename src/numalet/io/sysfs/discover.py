@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model import input_error
+from numalet.core.model.findings import Finding, Location
 from numalet.core.model.machine import Machine, ProcFacts
-from numalet.io.findings.machines import MachineNothingThere
 from numalet.io.sysfs import cpus, kernel_text, nodes
 from numalet.io.sysfs.records import TreeSource
 from numalet.io.sysfs.trees import Tree
@@ -28,7 +28,11 @@ def read_machine(tree: Tree, document: str) -> tuple[Machine, tuple[Finding, ...
         source=document,
     )
     if not machine.cpus and not machine.nodes:
-        raise BadInput([MachineNothingThere(value=document, where=Location(document))])
+        raise input_error.Invalid(
+            f"{document!r} has neither a CPU nor a NUMA node in devices/system/cpu and "
+            "devices/system/node",
+            where=Location(document),
+        ).bad_input()
     return machine, source.warnings.all
 
 

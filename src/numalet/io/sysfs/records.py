@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from typing import Final, TypeVar
 
+from numalet.core.model import input_error
 from numalet.core.model.findings import Findings, Location
 from numalet.core.model.value import Value, field
-from numalet.io.findings.machines import MachineOddFile
 from numalet.io.sysfs import kernel_text
 from numalet.io.sysfs.trees import Tree
 
@@ -29,10 +29,8 @@ class TreeSource(Value):
         except kernel_text.KernelTextError as error:
             if len(self.warnings.all) < _MOST_WARNINGS:
                 self.warnings.add(
-                    MachineOddFile(
-                        path=path,
-                        value=error.text[:100],
-                        wanted=error.wanted,
+                    input_error.Ignored(
+                        f"{path} is ignored: {error.text[:100]!r} is not a {error.wanted}",
                         where=Location(self.document, path),
                     )
                 )

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.io import os_problem
-from numalet.io.findings.machines import MachineNoMachine, MachineSeveral, MachineUnreadable
 from numalet.io.sysfs.trees import FolderTree
 
 _DEEPEST: Final = 4
@@ -29,26 +29,31 @@ def tree_of_folder(folder: Path, document: str) -> FolderTree:
     try:
         os.scandir(folder).close()
     except OSError as error:
-        raise BadInput(
-            [
-                MachineUnreadable(
-                    value=document, problem=os_problem.text(error), where=Location(document)
-                )
-            ]
-        ) from None
+        raise input_error.Unreadable(
+            f"cannot read {document!r}: {os_problem.text(error)}", where=Location(document)
+        ).bad_input() from None
     trees = list(_below(folder))
     if len(trees) == 1:
         return trees[0][1]
     if not trees:
-        raise BadInput([MachineNoMachine(value=document, where=Location(document))])
+        raise input_error.NotFound(
+            f"no machine in {document!r}",
+            expected=(
+                "devices/system/cpu and devices/system/node in it, in its sys folder, or "
+                "up to four folders below"
+            ),
+            where=Location(document),
+        ).bad_input()
     roots = [str(path.relative_to(folder)) for path, _ in trees]
     raise BadInput([several(document, roots, separator="/")])
 
 
 def several(document: str, roots: list[str], separator: str) -> Finding:
     choices = ", ".join(f"{document.rstrip('/')}{separator}{root}" for root in roots[:20])
-    return MachineSeveral(
-        value=document, count=len(roots), choices=choices, where=Location(document)
+    return input_error.Invalid(
+        f"{document!r} contains {len(roots)} machines",
+        expected=f"one of: {choices}",
+        where=Location(document),
     )
 
 

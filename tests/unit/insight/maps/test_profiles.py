@@ -177,7 +177,7 @@ def test_a_description_may_name_a_profile() -> None:
 @pytest.mark.parametrize(
     ("described", "code"),
     [
-        ({"profile": "snc3"}, "machine/unknown-profile"),
+        ({"profile": "snc3"}, "input/not-found"),
         ({"profile": 2}, "document/type"),
         ({"profile": "snc2", "nodes": []}, "document/unknown-field"),
     ],
@@ -196,8 +196,8 @@ def test_an_unknown_name_offers_the_nearest() -> None:
     (finding,) = bad.value.findings
     text = str(finding)
     assert text == (
-        "no profile of a machine is called 'gb200-36n'; known: gh200-36n or gb200-34n (numalet "
-        "machine --profiles lists them all)"
+        "unknown machine profile 'gb200-36n'; 'numalet machine --profiles' lists all of them; "
+        "expected a name such as gh200-36n or gb200-34n"
     )
 
 
@@ -206,13 +206,13 @@ def test_only_names_are_profiles(name: str) -> None:
     for ask in (open_machine, lambda text: named_devices(text, ())):
         with pytest.raises(BadInput) as bad:
             ask(f"profile:{name}")
-        assert [finding.code for finding in bad.value.findings] == ["machine/unknown-profile"]
+        assert [finding.code for finding in bad.value.findings] == ["input/not-found"]
 
 
 def test_sizes_go_with_shapes_and_not_with_profiles() -> None:
     with pytest.raises(BadInput) as bad:
         open_machine("profile:single", memory_per_node="1Gi")
-    assert [finding.code for finding in bad.value.findings] == ["machine/only-for-shapes"]
+    assert [finding.code for finding in bad.value.findings] == ["input/conflict"]
 
 
 def test_nodes_with_cpus_get_the_huge_pages_that_are_asked_for() -> None:
@@ -235,7 +235,7 @@ def test_huge_pages_of_a_profile_have_a_size_of_its_kernel() -> None:
     (finding,) = bad.value.findings
     assert finding.where == Location("--hugepages-per-node", "")
     assert str(finding) == (
-        "the machine of the profile gb200-34n has no hugepages-1Gi; it has hugepages-2Mi, "
+        "the machine of profile gb200-34n has no hugepages-1Gi; expected one of: hugepages-2Mi, "
         "hugepages-512Mi, hugepages-16Gi"
     )
 

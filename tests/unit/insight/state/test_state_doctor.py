@@ -147,6 +147,6 @@ def test_everything_wrong_with_machine_and_configuration_is_said_at_once(tmp_pat
     with pytest.raises(BadInput) as bad:
         state_doctor.load_kubelet(machine, ConfigSources(config_file=tmp_path / "none.yaml"))
 
-    assert codes(bad) == ["machine/unknown", "document/unreadable"]
+    assert codes(bad) == ["input/not-found", "document/unreadable"]
     loaded = state_doctor.load_kubelet(MachineChoice("1n2c"), ConfigSources())
     assert [note.code for note in loaded.notes] == ["machine/note-memory-assumed"]

@@ -87,22 +87,22 @@ def test_other_documents_do_not_look_like_it(value: object) -> None:
     ("value", "codes"),
     [
         ({"num_cores": 1, "topology": 3}, ["document/type"]),
-        (_info(memory=-1), ["machine/range"]),
-        (_info(memory=1 << 64), ["machine/range"]),
-        (_info(node_id=-2), ["machine/range"]),
+        (_info(memory=-1), ["input/invalid"]),
+        (_info(memory=1 << 64), ["input/invalid"]),
+        (_info(node_id=-2), ["input/invalid"]),
         (
             {"num_cores": 0, "topology": [{"node_id": 1}, {"node_id": 1}]},
-            ["machine/node-twice"],
+            ["input/duplicate"],
         ),
-        (_info(cores=[{"core_id": 0}]), ["machine/core-without-threads"]),
-        (_info(cores=[{"core_id": 0, "thread_ids": [-1]}]), ["machine/range"]),
+        (_info(cores=[{"core_id": 0}]), ["input/required"]),
+        (_info(cores=[{"core_id": 0, "thread_ids": [-1]}]), ["input/invalid"]),
         (
             _info(cores=[{"core_id": 0, "thread_ids": [1]}, {"core_id": 1, "thread_ids": [1]}]),
-            ["machine/cpu-twice"],
+            ["input/duplicate"],
         ),
-        (_info(distances=[-1]), ["machine/range"]),
-        (_info(hugepages=[{"page_size": 0, "num_pages": 1}]), ["machine/range"]),
-        (_info(hugepages=[{"page_size": 4, "num_pages": -1}]), ["machine/range"]),
+        (_info(distances=[-1]), ["input/invalid"]),
+        (_info(hugepages=[{"page_size": 0, "num_pages": 1}]), ["input/invalid"]),
+        (_info(hugepages=[{"page_size": 4, "num_pages": -1}]), ["input/invalid"]),
     ],
 )
 def test_a_mistake_gets_its_own_finding(value: object, codes: list[str]) -> None:

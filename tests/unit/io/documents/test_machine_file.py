@@ -38,6 +38,11 @@ def _codes(value: object) -> list[str]:
     return [code for code, _, _ in _found(value)]
 
 
+def said(message: str) -> dict[str, object]:
+    """The fields of an error of the input."""
+    return {"message": message, "expected": ""}
+
+
 def _node(**fields: object) -> dict[str, object]:
     return {"nodes": [{"memory": 0, **fields}]}
 
@@ -175,7 +180,7 @@ def test_there_must_be_nodes(nodes: object) -> None:
 
 
 def test_too_many_nodes_are_refused() -> None:
-    assert _codes({"nodes": [{}] * 1025}) == ["machine/too-many-nodes"]
+    assert _codes({"nodes": [{}] * 1025}) == ["input/too-large"]
 
 
 def test_every_mistake_is_found_at_its_place() -> None:
@@ -189,13 +194,13 @@ def test_every_mistake_is_found_at_its_place() -> None:
         ],
     }
     assert [(code, path) for code, path, _ in _found(value)] == [
-        ("machine/os", "$.os"),
+        ("input/not-supported", "$.os"),
         ("document/unknown-field", "$"),
         ("document/unknown-field", "$.nodes[0]"),
-        ("machine/range", "$.nodes[0].id"),
-        ("machine/size", "$.nodes[0].memory"),
-        ("machine/size", "$.nodes[1].memory"),
-        ("machine/distances-shape", "$.nodes[1].distances"),
+        ("input/invalid", "$.nodes[0].id"),
+        ("input/invalid", "$.nodes[0].memory"),
+        ("input/invalid", "$.nodes[1].memory"),
+        ("input/invalid", "$.nodes[1].distances"),
         ("document/type", "$.nodes[2]"),
     ]
 
@@ -208,7 +213,7 @@ def test_findings_have_the_line_of_their_place() -> None:
 
 @pytest.mark.parametrize("memory", ["1.5.Gi", "-1Gi", "1e400", "100m", "8Ei", -1, 1 << 63])
 def test_a_bad_size_is_refused(memory: object) -> None:
-    assert _codes({"nodes": [{"memory": memory}]})[0] in ("machine/size", "machine/range")
+    assert _codes({"nodes": [{"memory": memory}]})[0] in ("input/invalid", "input/invalid")
 
 
 @pytest.mark.parametrize("memory", [1.5, True, None, ["1Gi"]])
@@ -217,52 +222,52 @@ def test_a_size_of_another_type_is_refused(memory: object) -> None:
 
 
 def test_a_node_must_say_its_memory() -> None:
-    assert _codes({"nodes": [{}]}) == ["machine/no-memory-said"]
+    assert _codes({"nodes": [{}]}) == ["input/required"]
 
 
 @pytest.mark.parametrize(
     ("value", "codes"),
     [
-        (_node(memory_bytes=3), ["machine/both"]),
-        (_node(cpus="0", cores=[]), ["machine/both"]),
-        ({"nodes": [{"memory": 0}], "numa_nodes": [{"memory": 0}]}, ["machine/both"]),
-        ({"nodes": [{"id": 3, "memory": 0}, {"id": 3, "memory": 0}]}, ["machine/node-twice"]),
-        (_node(id=1024), ["machine/range"]),
+        (_node(memory_bytes=3), ["input/conflict"]),
+        (_node(cpus="0", cores=[]), ["input/conflict"]),
+        ({"nodes": [{"memory": 0}], "numa_nodes": [{"memory": 0}]}, ["input/conflict"]),
+        ({"nodes": [{"id": 3, "memory": 0}, {"id": 3, "memory": 0}]}, ["input/duplicate"]),
+        (_node(id=1024), ["input/invalid"]),
         (_node(id="0"), ["document/type"]),
-        (_node(cpus="0-x"), ["machine/cpu-list"]),
-        (_node(cpus="70000"), ["machine/range"]),
-        (_node(cpus=70000), ["machine/range"]),
+        (_node(cpus="0-x"), ["input/invalid"]),
+        (_node(cpus="70000"), ["input/invalid"]),
+        (_node(cpus=70000), ["input/invalid"]),
         (_node(cpus=1.5), ["document/type"]),
         (_node(cpus=True), ["document/type"]),
         (_node(cpus=[0, "1"]), ["document/type"]),
-        (_node(cpus=[1, 1]), ["machine/cpu-twice"]),
-        (_node(cpus="0-2", threads_per_core=2), ["machine/threads"]),
-        (_node(cpus="0-2", threads_per_core=0), ["machine/range"]),
-        (_node(cpus="0", socket=-1), ["machine/range"]),
+        (_node(cpus=[1, 1]), ["input/duplicate"]),
+        (_node(cpus="0-2", threads_per_core=2), ["input/invalid"]),
+        (_node(cpus="0-2", threads_per_core=0), ["input/invalid"]),
+        (_node(cpus="0", socket=-1), ["input/invalid"]),
         (_node(cores=5), ["document/type"]),
         (_node(cores=[5]), ["document/type"]),
-        (_node(cores=[{"id": 0}]), ["machine/core-without-threads"]),
+        (_node(cores=[{"id": 0}]), ["input/required"]),
         (_node(cores=[{"threads": [0], "extra": 1}]), ["document/unknown-field"]),
         (_node(cores=[{"threads": [0], "uncore_cache": "x"}]), ["document/type"]),
-        (_node(cores=[{"threads": [0]}, {"threads": [0]}]), ["machine/cpu-in-two"]),
-        (_node(hugepages={"x": 1}), ["machine/size"]),
-        (_node(hugepages={"1000k": 1}), ["machine/page-size"]),
-        (_node(hugepages={"0": 1}), ["machine/page-size"]),
-        (_node(hugepages={"1Gi": -1}), ["machine/range"]),
+        (_node(cores=[{"threads": [0]}, {"threads": [0]}]), ["input/duplicate"]),
+        (_node(hugepages={"x": 1}), ["input/invalid"]),
+        (_node(hugepages={"1000k": 1}), ["input/invalid"]),
+        (_node(hugepages={"0": 1}), ["input/invalid"]),
+        (_node(hugepages={"1Gi": -1}), ["input/invalid"]),
         (_node(hugepages={"1Gi": "4"}), ["document/type"]),
-        (_node(hugepages={"1Gi": 1, "1024Mi": 1}), ["machine/page-size-twice"]),
-        (_node(hugepages={"1Gi": 1 << 40}), ["machine/range"]),
+        (_node(hugepages={"1Gi": 1, "1024Mi": 1}), ["input/duplicate"]),
+        (_node(hugepages={"1Gi": 1 << 40}), ["input/invalid"]),
         (_node(hugepages=[3]), ["document/type"]),
-        (_node(hugepages=[{"page_size_kib": 0, "count": 1}]), ["machine/range"]),
+        (_node(hugepages=[{"page_size_kib": 0, "count": 1}]), ["input/invalid"]),
         (_node(hugepages=[{"page_size_kib": 4}]), ["document/type"]),
         (_node(distances="10"), ["document/type"]),
-        (_node(distances=[10, 20]), ["machine/distances-shape"]),
+        (_node(distances=[10, 20]), ["input/invalid"]),
         (_node(distances=["10"]), ["document/type"]),
-        (_node(distances=[-1]), ["machine/range"]),
-        ({"nodes": [{"memory": 0}], "distances": [[10], [10]]}, ["machine/distances-rows"]),
-        ({"nodes": [{"memory": 0}], "distances": 3}, ["machine/distances-rows"]),
-        ({"nodes": [{"memory": 0}], "distances": [[1, 2]]}, ["machine/distances-shape"]),
-        ({"os": 5, "nodes": [{"memory": 0}]}, ["machine/os"]),
+        (_node(distances=[-1]), ["input/invalid"]),
+        ({"nodes": [{"memory": 0}], "distances": [[10], [10]]}, ["input/invalid"]),
+        ({"nodes": [{"memory": 0}], "distances": 3}, ["input/invalid"]),
+        ({"nodes": [{"memory": 0}], "distances": [[1, 2]]}, ["input/invalid"]),
+        ({"os": 5, "nodes": [{"memory": 0}]}, ["input/not-supported"]),
     ],
 )
 def test_a_mistake_gets_its_own_finding(value: object, codes: list[str]) -> None:
@@ -272,7 +277,11 @@ def test_a_mistake_gets_its_own_finding(value: object, codes: list[str]) -> None
 def test_a_cpu_in_two_nodes_names_the_other_node() -> None:
     value = {"nodes": [{"memory": 0, "cpus": "0-3"}, {"memory": 0, "cpus": "2-5"}]}
     assert _found(value) == [
-        ("machine/cpu-in-two", "$.nodes[1]", {"value": "2-3", "other": "$.nodes[0]"})
+        (
+            "input/duplicate",
+            "$.nodes[1]",
+            said("CPU 2-3 is also in $.nodes[0]; a CPU belongs to one core of one NUMA node"),
+        )
     ]
 
 
@@ -286,7 +295,16 @@ def test_a_cpu_in_two_nodes_names_the_other_node() -> None:
     ],
 )
 def test_a_size_without_a_unit_is_no_number_of_bytes(value: object, path: str, size: str) -> None:
-    assert _found(value) == [("machine/size-without-unit", path, {"value": size})]
+    assert _found(value) == [
+        (
+            "input/invalid",
+            path,
+            said(
+                f"{size} without a unit is {size} bytes; write the unit, such as {size}Gi, "
+                f"{size}Mi or {size}Ki"
+            ),
+        )
+    ]
 
 
 def test_a_size_whose_field_names_bytes_is_taken_by_the_letter() -> None:

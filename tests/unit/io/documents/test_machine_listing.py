@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -78,8 +79,9 @@ def cores(machine: MachineInfo) -> dict[int, list[tuple[int, tuple[int, ...], in
 
 def lacks(loaded: LoadedMachine) -> list[str]:
     """What the warnings say is not in the output."""
-    found = [each for each in loaded.reading_notes if each.code == "machine/listing-lacks"]
-    return [str(each.fields["what"]) for each in found]
+    found = [each for each in loaded.reading_notes if each.code == "input/ignored"]
+    named = [re.match("the output does not contain (.*?); assumed: ", str(each)) for each in found]
+    return [each[1] for each in named if each]
 
 
 def test_numactl_has_nodes_memory_and_distances_and_no_cores(tmp_path: Path) -> None:
@@ -175,29 +177,29 @@ def test_the_json_of_lscpu_says_what_its_text_says(tmp_path: Path, of: str) -> N
 
 def test_memory_is_asked_for_and_not_guessed(tmp_path: Path) -> None:
     for text in (TABLE, PARSEABLE, SUMMARY):
-        with refused_with("machine/listing-without-memory"):
+        with refused_with("input/required"):
             opened(tmp_path, text)
-    with refused_with("machine/only-for-shapes"):
+    with refused_with("input/conflict"):
         opened(tmp_path, NUMACTL, "8Gi")
 
 
 def test_numactl_without_numa_has_no_machine(tmp_path: Path) -> None:
-    with refused_with("machine/listing-without-numa"):
+    with refused_with("input/not-supported"):
         opened(tmp_path, "No NUMA support available on this system.\n")
 
 
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        (NUMACTL.replace("0 1 4 5", f"0 1 4 {10**8}"), "machine/range"),
+        (NUMACTL.replace("0 1 4 5", f"0 1 4 {10**8}"), "input/invalid"),
         (NUMACTL.replace("0 1 4 5", "0 1 4 " + "9" * 5000), "document/type"),
         (NUMACTL.replace("0 1 4 5", "0 1 4 x"), "document/type"),
-        (NUMACTL.replace("0 1 4 5", "0 1 4 2"), "machine/cpu-in-two"),
-        (NUMACTL.replace("4095 MB", "9" * 5000 + " MB"), "machine/size"),
-        (NUMACTL.replace("20  10  30", "20  10"), "machine/distances-shape"),
-        (TABLE.replace("\n  3 ", "\n  2 "), "machine/cpu-in-two"),
-        (SUMMARY.replace("0-7", "0-30000000000"), "machine/cpu-list"),
-        (SUMMARY.replace("0,1,4,5", "x"), "machine/cpu-list"),
+        (NUMACTL.replace("0 1 4 5", "0 1 4 2"), "input/duplicate"),
+        (NUMACTL.replace("4095 MB", "9" * 5000 + " MB"), "input/invalid"),
+        (NUMACTL.replace("20  10  30", "20  10"), "input/invalid"),
+        (TABLE.replace("\n  3 ", "\n  2 "), "input/duplicate"),
+        (SUMMARY.replace("0-7", "0-30000000000"), "input/invalid"),
+        (SUMMARY.replace("0,1,4,5", "x"), "input/invalid"),
     ],
 )
 def test_numbers_that_no_machine_has_are_findings(tmp_path: Path, text: str, code: str) -> None:
