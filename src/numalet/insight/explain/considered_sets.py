@@ -1,8 +1,7 @@
 """Sets of NUMA nodes that a provider considered, and why it did not offer some.
 
-A manager's answer contains its hints, and gives the reason for each set without a hint. The Memory
-Manager returns no hints if no set fits, in native mode only then; its search is repeated here,
-because the reasons matter most in that case.
+The Memory Manager returns no hints if no set fits. Its search is repeated here, because the reasons
+matter most in that case.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The story of one decision: repeated with a recorder, and arranged for a report.
 
-Under a topology policy each *subject* (a container, or the whole pod) has answers, a ranking, and a
-merged hint. Without one, the Memory Manager searches for a set when it allocates, so its search is
+Without a topology policy, the Memory Manager searches for a set when it allocates, so its search is
 part of the allocation.
 """
 

@@ -1,8 +1,7 @@
-"""The scheduler's checks of a node, before a kubelet decides.
+"""The scheduler's checks of a node, by the data of the API server: sums without NUMA nodes.
 
-The scheduler knows the data of the API server: sums without NUMA nodes, so a kubelet may refuse a
-pod that was sent to it. kube-scheduler v1.32: the plugins NodeUnschedulable, TaintToleration,
-NodeAffinity, NodePorts and NodeResourcesFit, in this order; the first reason is returned.
+kube-scheduler v1.32: the plugins NodeUnschedulable, TaintToleration, NodeAffinity, NodePorts and
+NodeResourcesFit, in this order; the first reason is returned.
 """
 
 from __future__ import annotations

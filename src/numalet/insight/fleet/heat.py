@@ -1,8 +1,7 @@
 """The drawn values of a fleet: the free amount of one resource by node and NUMA node.
 
-The free amounts are those that the managers of the node could allocate. CPUs are in thousandths,
-memory is in bytes, devices are counted. A device that is attached to several NUMA nodes is included
-in each of them; devices without a NUMA node are in ``elsewhere``.
+CPUs are in thousandths, memory is in bytes, devices are counted. A device on several NUMA nodes is
+included in each of them; devices without a NUMA node are in ``elsewhere``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Obstacles: why a node's kubelet refuses a pod, in terms of free resources.
 
 The kubelet reports ``TopologyAffinityError`` for every pod that it cannot align. Operators need the
-amounts: "4 of nvidia.com/gpu free, 2 on each NUMA node". An obstacle names the first resource that
-is too small on every set of NUMA nodes the policy accepts: devices, then memory, then CPUs.
+amounts: "4 of nvidia.com/gpu free, 2 on each NUMA node".
 """
 
 from __future__ import annotations
@@ -145,6 +144,7 @@ def _code(rejection: Rejection) -> str:
 
 def _too_little(facts: StateFacts, pod: Pod, rules: NodeRules) -> Iterator[Obstacle]:
     policy = rules.topology.policy
+    # The scarcest resource first: it is the one that operators can act on.
     for name, asked in aligned.devices(facts, pod).items():
         yield from _of_devices(facts.devices[name], name, asked, rules)
     # Under best-effort and none, memory and CPUs may come from any NUMA nodes.

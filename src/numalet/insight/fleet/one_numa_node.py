@@ -1,9 +1,7 @@
 """Missing amounts on each NUMA node for a pod that needs a single one, for a bound on evictions.
 
-Under single-numa-node a pod is refused unless one NUMA node has enough of all that is aligned as
-one; in scope container this holds for each resource, possibly on different nodes. The free amount
-there grows by the amounts of evicted pods, and by no more. Memory groups can only exclude more
-pods.
+The free amount of a NUMA node grows by the amounts of evicted pods, and by no more. Memory groups
+can only exclude more pods.
 """
 
 from __future__ import annotations
@@ -29,6 +27,7 @@ _Amounts: TypeAlias = dict[tuple[str, int], int]
 def needs(facts: StateFacts, pod: Pod, candidates: Sequence[str]) -> Iterator[Need]:
     """Yield the pod's needs, and the amounts that each of these pods, by uid, would release."""
     rules = facts.node.rules
+    # Under other policies a pod may use several NUMA nodes, so none of them sets a bound.
     if rules.topology.policy is not TopologyPolicy.SINGLE_NUMA_NODE or not _is_plain(facts, pod):
         return
     managed = counting.for_managers(pod, rules.release_rules)

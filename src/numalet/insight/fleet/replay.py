@@ -1,11 +1,8 @@
 """Replay a day of pods: the cost of NUMA-unaware scheduling.
 
-Pods are sent to the node with the best score, and the engine decides there. After a rejection the
-controller creates another pod after 10 seconds, then doubling up to 10 minutes, as a Job does. A
-pod for which the sums of no node suffice waits until a pod ends.
-
-The same day is replayed with a scheduler that uses ``numalet extender``: only nodes that admit the
-pod, and the best of these by a preference.
+The day runs twice: with a scheduler that goes by sums, and with one that uses ``numalet extender``.
+The engine decides as the kubelet of each node. After a rejection the controller creates another pod
+after 10 seconds, then doubling up to 10 minutes, as a Job does.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A lower bound on the number of evictions, from the allocations of pods.
 
 A *lack* is a missing amount somewhere, and how much of it each pod would release. All lacks of a
-*place* have to be met there, and one place suffices for a *need*. The engine decides whether a set
-suffices.
+*place* have to be met there, and one place suffices for a *need*.
 """
 
 from __future__ import annotations

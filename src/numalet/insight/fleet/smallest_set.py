@@ -1,18 +1,14 @@
 """The smallest set of pods to evict from one node so that it admits another pod.
 
-Sets are tried by size, so the first size with a working set is the smallest; of that size every set
-is tried that could cost less than the best one so far. Admission is not monotone in free resources
-(the end of a memory group changes which hints are preferred), so sets are left out only for reasons
-that do not depend on the managers:
+Sets are tried by size, and of the smallest size that works every set that could cost less.
+Admission is not monotone in free resources (the end of a memory group changes which hints are
+preferred), so sets are left out only for reasons that do not depend on the managers:
 
-- Sums: the kubelet compares all requests with allocatable. A set that leaves a resource short is
-  refused, and so are its extensions if the largest remaining pods release too little
-  (``size_bound``).
-- Under single-numa-node the same holds for the amounts of one NUMA node (``one_numa_node``).
+- A resource, or one NUMA node, stays short even if the largest remaining pods are added
+  (``size_bound``, ``one_numa_node``).
 - Evicting a pod without an allocation, a short resource, or a wanted port changes nothing.
 - Of pods without allocations that release the same short amounts, the cheaper ones are first.
-- States that are alike to the pod have one verdict, and of nodes whose pods have the same
-  allocations at the same places only one is searched.
+- States or nodes that are alike to the pod have one verdict.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""Trap nodes: nodes that are free by the scheduler's sums but admit none of these pods.
-
-The kubelet rejects a pod that is sent to a trap; its controller creates another one, which is sent
-to the same node, because its sums are still the best.
+"""Trap nodes: nodes that are free by the scheduler's sums but reject the pods sent to them.
 
 A resource of a node is *stranded* if the scheduler would send some shape that requests it there,
-and the kubelet refuses all shapes that request it. A node with a stranded resource is a trap. Small
-or unaligned pods keep a node from being a trap for their own resources: CPUs that a web server can
-use are not stranded, while the GPUs may be.
+and the kubelet refuses all shapes that request it. A node with a stranded resource is a trap. CPUs
+that a web server can use are not stranded, while the GPUs next to them may be.
 """
 
 from __future__ import annotations

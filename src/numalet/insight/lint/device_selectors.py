@@ -1,8 +1,7 @@
 """Exclude devices that a CEL selector certainly rejects, without evaluating CEL.
 
-Only comparisons of the driver or an attribute with a constant, joined with ``&&``, are understood.
-Any other expression is assumed to accept every device, so the scheduler rejects every device that
-is rejected here.
+Any expression that is not understood is assumed to accept every device, so the scheduler rejects
+every device that is rejected here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """What ``numalet fleet fit`` and ``fleet traps`` print with ``-o json``.
 
-CPU is in thousandths, memory and huge pages in bytes, devices are counted. Origins are the sources
-of the ledgers: ``published``, ``rebuilt``, ``described``; nodes without enough data are
-``undecided``, each with the reason.
+CPU is in thousandths, memory and huge pages in bytes, devices are counted.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Every JSON Schema of a document that a command prints or a user writes, written to files.
 
-``python -m numalet.insight.output.schemas FOLDER`` makes ``docs/schemas``. The schema of the
-document ``numalet.NAME/NUMBER`` is in ``NAME.json``; those of files that users write are in
-``input_schemas``.
+``python -m numalet.insight.output.schemas FOLDER`` makes ``docs/schemas``.
 """
 
 from __future__ import annotations

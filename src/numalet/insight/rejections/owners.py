@@ -1,8 +1,6 @@
-"""Find the owner that replaces a rejected pod: the end of its owner references.
+"""Find the owner that replaces a rejected pod: the top of its owner references.
 
-A rollout replaces the ReplicaSet of a Deployment, and a CronJob has many Jobs, so the top owner is
-the lasting one. Without readable references, the labels of the template stand for it; a bare pod is
-its own owner.
+Without readable references, the labels of the template stand for it; a bare pod is its own owner.
 """
 
 from __future__ import annotations
@@ -84,6 +82,7 @@ def top_owner(
     """Return the owner of the pod with this name, uid and labels; ``chain`` is nearest first."""
     links = tuple(chain)
     if links:
+        # The lasting owner: a rollout replaces a ReplicaSet, and a CronJob has many Jobs.
         top = links[-1]
         return TopOwner(top.kind, top.namespace, top.name, top.api_version, top.uid)
     kept = sorted((key, value) for key, value in labels.items() if key not in GENERATED_LABELS)

@@ -1,8 +1,7 @@
-"""Create bare pods again, which have no controller to replace them.
+"""Create bare pods with the annotation again, because they have no controller.
 
-Only pods with the annotation are recreated, and only if no container ever ran. The new pod has a
-unique name, so that the API server refuses a second creation; the rejected pod is deleted after
-that, and nothing is lost if the procedure stops in between.
+The new pod has a unique name, so that the API server refuses a second creation. The rejected pod is
+deleted after that, so nothing is lost if the procedure stops in between.
 """
 
 from __future__ import annotations

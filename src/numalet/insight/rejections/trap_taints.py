@@ -1,11 +1,8 @@
 """Plan which nodes get the taint, keep it for longer, or lose it.
 
 A node is a trap for a shape if it rejected pods of it several times. A taint ends with its time,
-and earlier if the node would admit the shape now, or if no pod of the shape waits any more. As long
-as pods wait and the engine refuses, the taint is renewed before it ends.
-
-With ``BreakerRules.waiting_seconds`` the traps of a shape that waits for so long get the taint too,
-all of them or none: an autoscaler adds a node once the sums of no other one suffice.
+and earlier if the node would admit the shape now, or if no pod of the shape waits any more. It is
+renewed while pods wait and the engine refuses.
 """
 
 from __future__ import annotations
@@ -206,6 +203,7 @@ class _Planner:
             heeds = self.given.questions.heeds_taint(shape)
             if not (heeds and self._is_overdue(since_seconds)):
                 continue
+            # All or no nodes: an autoscaler adds a node only if the sums of no other one suffice.
             names = self.given.questions.hiding(shape)
             if any(map(self._is_new, names)):
                 continue

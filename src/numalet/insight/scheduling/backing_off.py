@@ -1,8 +1,7 @@
 """Back-offs: a node gets no pod of a shape for a while after its kubelet rejected one.
 
-Such a rejection shows that numalet's knowledge of the node is wrong. The back-off takes 10 s after
-the first rejection and doubles with each further one, up to 10 minutes. A change that the shape
-depends on ends it. Times are of any steady clock.
+Such a rejection shows that numalet's knowledge of the node is wrong. A back-off takes 10 s, doubles
+up to 10 minutes, and ends early if the node changes for the shape.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 As kube-scheduler does (``PodPriority`` in ``SelectVictimsOnNode`` of the plugin DefaultPreemption,
 v1.32), all pods of a lower priority are removed: if the pod does not fit then, no smaller set is
-tried. A kubelet may admit a pod with less room and refuse it with more; kube-scheduler does not
-find these cases either.
+tried.
 """
 
 from __future__ import annotations
@@ -46,6 +45,8 @@ def could_help(of: ShapeVerdicts, facts: StateFacts) -> bool:
     # If the remaining pods have no allocations, like those of most DaemonSets, the class of the
     # node and their requests describe it, and one decision serves all such nodes.
     key = _key_of_what_is_left(facts, of.table.asking(facts.node_class), staying)
+    # With fewer evictions the kubelet may admit a pod that it refuses here; kube-scheduler does not
+    # find these cases either.
     known = of.emptied.get(key)
     if known is None:
         known = admits(of, without(facts.node, going))

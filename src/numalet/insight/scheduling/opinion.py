@@ -1,8 +1,6 @@
 """Which pods need a decision of the engine; most pods of most clusters do not.
 
-The scheduler itself checks CPU, memory, devices, number of pods, labels and ports. A pod that a
-kubelet can refuse for no other reason gets its answer at once, even if nothing is known about the
-nodes.
+A pod that a kubelet can refuse for no other reason than the scheduler gets its answer at once.
 """
 
 from __future__ import annotations

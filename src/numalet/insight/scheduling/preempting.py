@@ -1,8 +1,7 @@
 """Preemption: the engine checks the victims that kube-scheduler has chosen by sums.
 
-Victims that free two GPUs on each of two NUMA nodes do not help a pod that needs four on one. A
-node stays a candidate only if its kubelet would admit the pod without the victims. If they do not
-suffice but a few more would, these are added: the scheduler accepts other victims than its own
+A node stays a candidate only if its kubelet would admit the pod without the victims. If a few more
+victims would suffice, they are added: the scheduler accepts other victims than its own
 (``ProcessPreemption`` of the extender, v1.20 to v1.36), as long as they run on the node.
 """
 

@@ -1,8 +1,7 @@
 """One line for each cause of a refusal, as ``kubectl describe pod`` shows it with a count.
 
-The scheduler counts equal texts: "0/40 nodes are available: 38 numalet: no NUMA node has 4
-nvidia.com/gpu free, ...". So a text names the request, which is the same on all nodes, and never
-the free amount of one node; ``numalet explain`` shows that.
+The scheduler counts equal texts, so a text names the request, which is the same on all nodes, and
+never the free amount of one node; ``numalet explain`` shows that.
 """
 
 from __future__ import annotations

@@ -1,14 +1,8 @@
 """Compare a recorded outcome of a scenario with a computed one.
 
-All that is present in the expectation is compared exactly, types included. Skipped are results of
-chance (fields in ``nondeterministic``, devices only) and of Go's printing (the text of a start
-error of the stage ``node-allocatable``).
-
 An expectation with both initial states is a *full record*: there, a missing field is a statement
-(no ``merged``: the policy is "none"; no ``memory``: the pod was rejected), so a computed field that
-was not recorded is a difference too. An expectation written by hand may contain only its subject.
-Inside a field, absence is always a statement: a container that is missing in ``memory`` has no
-memory blocks.
+(no ``memory``: the pod was rejected), so a computed field that was not recorded is a difference
+too. An expectation written by hand may contain only its subject.
 """
 
 from __future__ import annotations
@@ -206,6 +200,8 @@ def _values(path: str, expected: Any, actual: Any) -> Iterator[OutcomeDifference
                 yield from _values(place, value, actual[name])
             else:
                 yield OutcomeDifference(place, value, ABSENT)
+        # Inside a field, absence is a statement: a container that is missing in ``memory`` has no
+        # memory.
         for name, value in actual.items():
             if name not in expected:
                 yield OutcomeDifference(_member(path, name), ABSENT, value)

@@ -1,8 +1,7 @@
 """The content of state files as rows: nodes by group, the pool, the containers' allocations.
 
-A *group* is a set of NUMA nodes whose memory is allocated together. Only its sums are reliable,
-because the kubelet's figures per node inside a group depend on the order of events. A single node
-is a separate group. Sizes are in bytes.
+A *group* is a set of NUMA nodes whose memory is allocated together. Only its sums are reliable: the
+kubelet's figures per node depend on the order of events. Sizes are in bytes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Rules for the node map of ``memory_manager_state``.
+"""Rules for the node map of ``memory_manager_state``; ``block_rules`` checks the entries.
 
-A violation is a finding: its code is the rule, its place the member of the file. Errors are states
-that no kubelet writes. Warnings are states that the kubelet itself causes now and then (overlapping
-groups, reservations that wrap around), or valid states that cause trouble later. ``block_rules``
-checks the entries.
+Errors are states that no kubelet writes. Warnings are states that the kubelet itself causes now and
+then (overlapping groups, reservations that wrap around), or valid states that cause trouble later.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Read state files for people, including damaged ones.
 
-A kubelet stops reading at the first error. An administrator needs the content of a bad file too, so
-a *state* is the content of a file independent of its checksum, and ``seal`` is the result of the
-checksum.
+A kubelet stops reading at the first error. Here a *state* is the content of a file independent of
+its checksum, and ``seal`` is the result of the checksum.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Rebase state files onto the current machine, keeping every record that still fits.
 
 The kubelet compares its files with the machine to the byte, and its only remedy is to delete them,
-which loses the allocations of running containers. A container is kept whole or not at all, because
-the kubelet does not complete an existing record. The device checkpoint never keeps a kubelet from
-starting, so it stays unchanged.
+which loses the allocations of running containers.
 """
 
 from __future__ import annotations
@@ -144,6 +142,7 @@ def rebase(staff: Roster, files: StateFiles) -> Rebased:
         return Rebased({}, {}, (), {})
     parts: dict[str, _Part] = {}
     unusable: dict[str, Finding] = {}
+    # The device checkpoint never keeps a kubelet from starting, so it stays unchanged.
     for name, of_file in ((cpu_file.FILE_NAME, _cpu), (memory_file.FILE_NAME, _memory)):
         if name not in files:
             continue
@@ -201,6 +200,7 @@ def rebased_memory(
     blocks: dict[str, Mapping[str, Blocks]] = {}
     lost: list[Lost] = []
     # Smaller records first, so that as many as possible are kept.
+    # A container is kept whole or not at all: the kubelet does not complete an existing record.
     for held, keys in sorted(_counted(old), key=lambda each: (_size(each[0]), each[1])):
         why = _misfit(nodes, held)
         if why is not None:

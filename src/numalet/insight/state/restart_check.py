@@ -1,8 +1,7 @@
 """Check whether a kubelet with this configuration and machine would accept state files.
 
-The answer comes from a start of the engine. The *drift* is the difference between files and machine
-by NUMA node, which distinguishes an ordinary reboot from a change of hardware, of configuration, or
-of the file itself.
+The *drift* between files and machine distinguishes an ordinary reboot from a change of hardware, of
+configuration, or of the file itself.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Verify state files: decodable, with a valid checksum, and free of contradictions.
 
-Errors are states that no kubelet writes, and CPUs shared by two pods, which it writes on cores with
-unequal numbers of threads. Warnings are states that it causes itself, formats that are valid by an
-older rule, and content that it reads and then drops. A file is *sound* without either, *doubtful*
-with warnings only, *broken* with an error.
+A file is *sound* without findings, *doubtful* with warnings only, *broken* with an error: a state
+that no kubelet writes, or CPUs shared by two pods.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The same pods, in the same order, under two releases: which decisions differ.
 
-With state files the kubelet was replaced while the pods ran. Their allocations are facts, and a pod
-that the later release rejects is lost, independent of the earlier one's decision. Without files the
-pods arrive on an empty node.
+With state files the kubelet was replaced while the pods ran, and a pod that the later release
+rejects is lost. Without files the pods arrive on an empty node.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Find the kubelet whose configuration is used, from the rest of the input.
 
-Its release is used if the user names no release: that of a Node object among the documents, or of a
-kubelet on this machine if the question is about this machine. Of the latter, configuration, state
-files and devices are used too.
+Its release comes from a Node object among the documents, or from a kubelet on this machine; the
+latter also provides configuration, state files and devices.
 """
 
 from __future__ import annotations
