@@ -49,8 +49,6 @@ _HELD: Final = frozenset({"agent/node-state-held", "agent/other-node-state", "cg
 
 
 class RuntimeOption(StrEnum):
-    """The runtime that starts the containers."""
-
     PROCESS = "process"
     FAKE = "fake"
 

@@ -65,7 +65,6 @@ def _all_objects(path: str) -> list[Mapping[str, Any]]:
 
 
 def _objects(path: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects of a file, and the items of lists."""
     from numalet.core.model.findings import BadInput, Location
     from numalet.insight.usecases import simulating
 

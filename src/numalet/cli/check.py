@@ -58,8 +58,6 @@ every combination is checked, and the worst counts.
 
 
 class CheckFormat(StrEnum):
-    """Output formats of findings."""
-
     TABLE = "table"
     JSON = "json"
     SARIF = "sarif"

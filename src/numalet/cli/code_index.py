@@ -101,7 +101,6 @@ _MODULES: Final = (
 
 
 def classes() -> Mapping[str, type[Any]]:
-    """Return the class of every code, sorted by code."""
     every = {each.code: each for name in _MODULES for each in _of_module(name)}
     return dict(sorted(every.items()))
 

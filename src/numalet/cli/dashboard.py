@@ -229,7 +229,6 @@ def _of_kubelet(
 
 
 def _simulated(pieces: SimulateInputs, wanted: Wanted) -> int:
-    """Serve a simulated node; return the exit status."""
     from datetime import UTC, datetime
     from functools import partial
 

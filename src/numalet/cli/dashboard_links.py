@@ -11,8 +11,6 @@ from numalet.core.model.value import Value
 
 
 class LinkFormat(StrEnum):
-    """Output formats of a link."""
-
     TEXT = "text"
     JSON = "json"
 

@@ -142,7 +142,6 @@ def _container(container: Json, placed: Json | None, state: Json | None) -> Iter
 
 
 def _state(name: str, about: Json) -> str:
-    """Describe the state of a container, its reason, and the last exit."""
     words = [name, *filter(None, [about.get("reason")])]
     if "exitCode" in about:
         words.append(f"exit code {about['exitCode']}")

@@ -184,7 +184,6 @@ def _run(question: ExplainInputs, budget: str, output: OutputFormat, pictures: P
 
 
 def _write_pictures(explanation: Explanation, case: Case, pictures: PictureFiles) -> None:
-    """Write the explanation as a page, and the drawing of the node before the decision."""
     from numalet.drawing import node_drawing
     from numalet.insight.maps import node_map
     from numalet.pages import explanation_page, file
@@ -200,7 +199,6 @@ def _write_pictures(explanation: Explanation, case: Case, pictures: PictureFiles
 
 
 def _running(asked: PreparedCase) -> int:
-    """Count the pods that the state files show as running."""
     return len(asked.prepared.assumed)
 
 

@@ -155,7 +155,6 @@ def bar(part: int, whole: int) -> str:
 
 
 def _holders(held: Sequence[HeldDocument]) -> Iterator[Padding]:
-    """Yield the holders of memory, by set of nodes."""
     of_memory = [each for each in held if each.type == "memory"]
     for nodes, group in groupby(of_memory, key=lambda each: each.nodes):
         names = [f"{each.pod} ({numbers.rounded_size(each.size_bytes)})" for each in group]

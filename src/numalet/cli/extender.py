@@ -53,8 +53,6 @@ Exit status: 0 ended by a signal, 2 unusable input or an API server that refuses
 
 
 class UndecidedAnswer(StrEnum):
-    """The answer for undecided nodes."""
-
     ACCEPT = "pass"
     REFUSE = "refuse"
 

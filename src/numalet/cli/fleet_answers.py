@@ -130,7 +130,6 @@ def free(
 def what_if(
     cluster: Cluster, others: NodeVariants, scoring: Scoring | None, form: FleetFormat
 ) -> int:
-    """Compare the same pods on changed nodes."""
     from numalet.cli import fleet_csv, fleet_days_view, fleet_options
     from numalet.insight.fleet import what_if as asking
     from numalet.insight.output import fleet_days_document

@@ -16,7 +16,6 @@ from numalet.insight.output.fleet_free_document import controller_text
 
 
 def fits(names: Sequence[str], answers: Sequence[Fit]) -> Iterator[Sequence[object]]:
-    """Yield a row for each placed copy, and one for each excluded node."""
     yield "shape", "copy", "node", "numa_nodes", "devices", "cpus", "memory_bytes", "code", "reason"
     for name, fit in zip(names, answers, strict=True):
         for each in fit.landings:

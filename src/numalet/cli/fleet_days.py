@@ -46,8 +46,6 @@ Exit status: 0 replayed, 2 unusable input, 3 a bug.
 
 
 class StrategyOption(StrEnum):
-    """Scoring strategies of the scheduler."""
-
     LEAST_ALLOCATED = "LeastAllocated"
     MOST_ALLOCATED = "MostAllocated"
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 
 class FleetFormat(StrEnum):
-    """Output formats."""
-
     TABLE = "table"
     CSV = "csv"
     JSON = "json"
@@ -58,7 +56,6 @@ class SourceOptions(Value, kw_only=True):
 
     @property
     def is_live(self) -> bool:
-        """Whether it is a live cluster."""
         return not self.dump and self.fleet is None
 
 

@@ -62,7 +62,6 @@ def table(*columns: str) -> Table:
 
 
 def origins(cluster: Cluster) -> str:
-    """Describe the origin of the ledgers."""
     parts = [f"{count} {_ORIGINS[origin]}" for origin, count in cluster.origins().items()]
     if cluster.undecided:
         parts.append(f"{len(cluster.undecided)} undecided")
@@ -95,7 +94,6 @@ def noted(cluster: Cluster) -> Iterator[RenderableType]:
 
 
 def ending(cluster: Cluster) -> Iterator[RenderableType]:
-    """Yield the origin of the answer."""
     yield ""
     yield output.one_line(origins(cluster))
     yield from noted(cluster)
@@ -143,7 +141,6 @@ def held(placements: Mapping[str, Placement]) -> tuple[str, str, str]:
 
 
 def _gets(placements: Mapping[str, Placement]) -> str:
-    """Return ``held`` as one text."""
     devices, cpus, memory = held(placements)
     parts = (devices, f"CPUs {cpus}" if cpus != "-" else "-", memory)
     return "; ".join(each for each in parts if each != "-") or "nothing of its own"

@@ -225,7 +225,6 @@ def hollow(
 
 
 def _run(inputs: HollowInputs) -> int:
-    """Prepare, run, remove; return the exit status."""
     import asyncio
 
     from numalet.cli.output import show_findings

@@ -194,7 +194,6 @@ def _shell(topology: Topology, guest: lab_options.GuestOptions) -> None:
 
 
 def _run(request: GuestRequest) -> None:
-    """Run the guest; exit with its status."""
     import os
 
     from numalet.cli import lab_view

@@ -135,7 +135,6 @@ class Watching:
             output.redraw(text)
 
     def ready(self, seconds: float) -> None:
-        """The command has started."""
         self._wipe()
 
     def output(self, data: bytes) -> None:

@@ -122,7 +122,6 @@ def machine(
 
 
 def _write_pictures(pictures: PictureFiles, loaded: LoadedMachine, chart: MachineMap) -> None:
-    """Write the requested pictures."""
     if not pictures.are_wanted:
         return
     from numalet.drawing import node_drawing
@@ -194,7 +193,6 @@ def _capture(loaded: LoadedMachine, path: Path) -> int:
 
 
 def _print_table(chart: MachineMap) -> None:
-    """Draw the picture, with the notes below it."""
     from numalet.cli import machine_picture
 
     console = output.console()

@@ -37,8 +37,6 @@ class MachineOptions(Value, kw_only=True):
 
 
 class PodSourceOption(StrEnum):
-    """The kubelet's source of the pods."""
-
     API = "api"
     FILE = "file"
 

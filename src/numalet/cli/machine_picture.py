@@ -57,7 +57,6 @@ def _title(chart: MachineMap) -> str:
 
 
 def _totals(chart: MachineMap) -> str:
-    """Return the totals; huge pages have a separate line."""
     parts = [
         numbers.counted(chart.socket_count, "socket"),
         numbers.counted(len(chart.nodes), "NUMA node"),

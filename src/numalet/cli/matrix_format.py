@@ -6,8 +6,6 @@ from enum import StrEnum
 
 
 class MatrixFormat(StrEnum):
-    """Output formats of a matrix."""
-
     TABLE = "table"
     CSV = "csv"
     JSON = "json"

@@ -63,7 +63,6 @@ def _is_nothing(node: MemoryNodeRow) -> bool:
 
 
 def _types(after: MemoryMap) -> frozenset[str]:
-    """Return the types to show."""
     is_small = len(after.nodes) <= _MOST_SINGLE
     rows = (row for node in after.nodes for row in node.types)
     return frozenset(row.resource for row in rows if is_small or row.total_bytes)

@@ -83,7 +83,6 @@ def _legend(
 
 
 def device_table(rows: Iterable[DeviceRow]) -> Table:
-    """Return the devices by resource and NUMA nodes."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("RESOURCE", "NODES", "IN USE", "FREE", "UNHEALTHY"):
         table.add_column(name, overflow="fold")

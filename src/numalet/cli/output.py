@@ -43,8 +43,6 @@ _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.N
 
 
 class OutputFormat(StrEnum):
-    """Output formats of a result."""
-
     TABLE = "table"
     JSON = "json"
     YAML = "yaml"
@@ -171,7 +169,6 @@ def pass_on(data: bytes, *, is_error: bool = False) -> None:
 
 
 def print_rows(rows: Iterable[Sequence[object]]) -> None:
-    """Print rows as CSV."""
     import csv
 
     writer = csv.writer(sys.stdout, lineterminator="\n")

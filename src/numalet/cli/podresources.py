@@ -39,16 +39,12 @@ EXIT_REFUSED: Final = 1
 
 
 class PodResourcesQuestion(StrEnum):
-    """The call to make."""
-
     LIST = "list"
     ALLOCATABLE = "allocatable"
     GET = "get"
 
 
 class Api(StrEnum):
-    """The interface on the socket to use."""
-
     V1 = "v1"
     V1ALPHA1 = "v1alpha1"
 

@@ -32,7 +32,6 @@ class Progress:
         self._is_watched = sys.stderr.isatty()
 
     def advance(self, steps: int = 1) -> None:
-        """Count more completed steps."""
         self._done += steps
         self.touch()
 
@@ -49,7 +48,6 @@ class Progress:
             output.redraw(f"[{bar}] {self._done}/{self._whole} {self._text}")
 
     def finish(self) -> None:
-        """Erase the bar."""
         if self._is_drawn:
             output.redraw()
             self._is_drawn = False

@@ -32,8 +32,6 @@ of their containers were found. Without an agent the commands of 'numalet run' a
 
 
 class Form(StrEnum):
-    """Output formats of pods."""
-
     TABLE = "table"
     WIDE = "wide"
     JSON = "json"

@@ -95,7 +95,6 @@ def _held(holder: Mapping[str, Any]) -> str:
 
 
 def _memory(sizes: Mapping[str, int]) -> str:
-    """Format ordinary memory first, then huge pages."""
     parts = [numbers.size(sizes["memory"])] if "memory" in sizes else []
     for name, size_bytes in sorted(sizes.items()):
         if name != "memory":

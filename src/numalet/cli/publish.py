@@ -42,8 +42,6 @@ EXIT_REFUSED: Final = 1
 
 
 class ObjectFormat(StrEnum):
-    """Output formats of objects."""
-
     YAML = "yaml"
     JSON = "json"
 

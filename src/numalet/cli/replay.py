@@ -36,8 +36,6 @@ Exit status: 0 nothing failed, 1 some scenario failed, 2 some input can not be u
 
 
 class ReplayOutput(StrEnum):
-    """Output formats of the results."""
-
     TEXT = "text"
     JSON = "json"
 
@@ -84,8 +82,6 @@ def replay(
 
 
 class _Tally(Mutable):
-    """The results of the scenarios of one file."""
-
     file: str
     passed: int = 0
     failures: list[FailedReport] = field(default_factory=list)
@@ -163,7 +159,6 @@ class _Shown:
             output.redraw(f"{report.file}: {self._ticks}")
 
     def file_is_done(self, tally: _Tally) -> None:
-        """Print the result of one file."""
         self._tallies.append(tally)
         self._clear()
         if self._output is ReplayOutput.JSON:
@@ -173,7 +168,6 @@ class _Shown:
         output.print_line(f"{tally.file}: {_counts([tally])}")
 
     def _clear(self) -> None:
-        """Erase the counter."""
         if self._is_live:
             output.redraw()
 

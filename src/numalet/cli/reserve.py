@@ -32,8 +32,6 @@ there is no legal reservation, 3 a bug.
 
 
 class ReserveFormat(StrEnum):
-    """Output formats of the reservation."""
-
     TABLE = "table"
     JSON = "json"
     YAML = "yaml"

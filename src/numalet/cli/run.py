@@ -93,7 +93,6 @@ def with_wait(args: list[str]) -> list[str]:
 
 
 def _options(args: list[str]) -> Iterator[int]:
-    """Yield the positions of the options before the command."""
     at = 0
     while at < len(args) and args[at].startswith("-") and args[at] != "--":
         yield at
@@ -275,7 +274,6 @@ def _shown(chosen: OutputFormat) -> Callable[[RunDocument], None] | None:
 
 
 def _seconds(wait: str | None) -> float | None:
-    """Parse the waiting time, if any. Raises ``BadInput``."""
     from numalet.core.model import go_duration
 
     if wait is None or wait == _FOREVER:

@@ -192,7 +192,6 @@ def _run_steps(prepared: Prepared, session: Session) -> tuple[list[Record], Sess
 
 
 def _recording(path: Path) -> Recording:
-    """Open the file of recorded scenarios to append to."""
     from numalet.io.files import recording
 
     return recording.read(path)
@@ -208,7 +207,6 @@ def _check_recordable(prepared: Prepared) -> None:
 
 
 def _append(recording: Recording, prepared: Prepared) -> None:
-    """Add the scenario with its outcome."""
     from numalet.insight.simulate import recording as recordings
     from numalet.insight.simulate import runner
 

@@ -35,7 +35,6 @@ def print_tables(result: SimulationResult) -> None:
 
 
 def tables(result: SimulationResult) -> Iterator[RenderableType]:
-    """Yield counts, the pods, why some were rejected, the node map."""
     if result.behaviour.mode is not Mode.EXACT:
         yield Text(f"mode: {result.behaviour.mode.value}")
     if releases.is_said(result.behaviour.release.name):
@@ -70,7 +69,6 @@ def tables(result: SimulationResult) -> Iterator[RenderableType]:
 
 
 def _cpus_and_devices(result: SimulationResult) -> Iterator[RenderableType]:
-    """Yield CPUs and devices, if the node has them."""
     cpus, devices = result.cpus(), result.devices()
     if cpus:
         names = {uid: str(pod) for uid, pod in result.session.pods.items()}

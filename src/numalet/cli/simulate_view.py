@@ -40,15 +40,12 @@ if TYPE_CHECKING:
 
 
 class SimulationResult(Value):
-    """A completed simulation."""
-
     prepared: Prepared
     records: tuple[Record, ...]
     session: Session
 
     @property
     def behaviour(self) -> Behaviour:
-        """The rules of the node."""
         return self.session.node.rules.behaviour
 
     def map(self) -> MemoryMap:
@@ -87,7 +84,6 @@ def exit_status(records: Iterable[Record]) -> int:
 
 
 def decisions_of(record: Record) -> tuple[Decision, ...]:
-    """Return the decisions of a step."""
     match record:
         case Asked(decision):
             return (decision,)
@@ -119,7 +115,6 @@ def show_start_error(
 
 
 def _placed(finding: Finding, state_dir: StateDirectory | None) -> Finding:
-    """Return the finding with the state file of the directory that it concerns, if any."""
     name = state_directory.FILE_OF_ROOM.get(finding.code.partition("/")[0])
     if state_dir is None or name is None or finding.where != NOWHERE:
         return finding
@@ -152,7 +147,6 @@ def write_pictures(result: SimulationResult, pictures: PictureFiles) -> None:
 
 
 def _endings(result: SimulationResult) -> list[str]:
-    """Return why the kubelet did not start again, if so."""
     return [
         f"kubelet: {kubelet_start.text(each.refused)}"
         for each in result.records

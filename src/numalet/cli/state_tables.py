@@ -128,7 +128,6 @@ def _part(part: HeldMemory) -> str:
 
 
 def _nodes(node_ids: Sequence[int]) -> str:
-    """List the nodes, or ranges if they are many."""
     if len(node_ids) > _MOST_NODES:
         return cpu_set.text(node_ids)
     return ",".join(map(str, node_ids))
@@ -148,7 +147,6 @@ def _bar(part: int, whole: int) -> str:
 
 
 def reports(files: Sequence[FileReport]) -> Iterator[RenderableType]:
-    """Yield a line for every file, and below it the violated rules."""
     for report in files:
         word, colour = _SOUNDNESS[report.soundness]
         about = [] if report.policy_name is None else [f"policy {report.policy_name!r}"]
@@ -171,7 +169,6 @@ def _finding(finding: Finding) -> Iterator[RenderableType]:
 def differences(
     changes: Sequence[StateDifference], has_unreadable: bool
 ) -> Iterator[RenderableType]:
-    """Yield the members that differ, file by file."""
     if not changes:
         if not has_unreadable:
             yield Text("The content is the same.")

@@ -117,7 +117,6 @@ def _root_dir(source: StateSource) -> str:
 def show_rebased(
     result: Rebased, written: Sequence[ReplacedStateFile], chosen: OutputFormat
 ) -> None:
-    """Print the result of a rebase, and the written files."""
     if chosen is not OutputFormat.TABLE:
         backups = {str(each.path): str(each.backup) for each in written}
         output.print_document(state_document.rebased(result, backups), chosen)

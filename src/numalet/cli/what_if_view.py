@@ -89,7 +89,6 @@ def _replay_refused(
 def _by(
     those: Sequence[VariantRow], started: Sequence[VariantRow], differing: Sequence[int]
 ) -> str:
-    """Name these variants."""
     if len(those) == len(started):
         return "by all"
     return "; ".join(_called(row, differing) for row in those)

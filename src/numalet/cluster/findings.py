@@ -30,7 +30,6 @@ class ClusterDisconnected(WarningFinding):
 
 
 def not_to_be_had(path: str, status: ApiStatus | None) -> Finding | None:
-    """Return the finding for a missing or forbidden optional collection."""
     if status is not None and status.is_absent:
         return ClusterCollectionAbsent(path=path)
     if status is not None and status.is_forbidden:

@@ -62,7 +62,6 @@ class LeaseName(Value):
 
     @property
     def collection(self) -> str:
-        """The path to create it."""
         return f"/apis/{_API_VERSION}/namespaces/{self.namespace}/leases"
 
     @property
@@ -126,7 +125,6 @@ class LeaseCandidate:
         return self._holder or ""
 
     async def wait_until_leader(self) -> None:
-        """Return once this process leads."""
         while not self.is_leader:
             await self._wait_for_turn()
 
@@ -197,7 +195,6 @@ class LeaseCandidate:
         await self._clock.sleep(seconds)
 
     async def _attempt(self, sent_at: float) -> None:
-        """Renew the lease, or try to win it."""
         try:
             if not self.is_leader:
                 self._observe(await self._read())
@@ -224,7 +221,6 @@ class LeaseCandidate:
             await self._write(sent_at)
 
     def _complain(self, refused: ApiRefused) -> None:
-        """Log a permanent refusal once."""
         if refused.status.is_forbidden:
             self._refusals.note(refused)
         elif not refused.status.is_temporary and str(refused) != self._complaint:
@@ -309,7 +305,6 @@ class LeaseCandidate:
                 self._say(f"released the lease {self._lease.namespace}/{self._lease.name}")
 
     def _note(self, holder: str) -> None:
-        """Log the leader, if it is new."""
         if holder == self._holder:
             return
         self._holder = holder
@@ -319,7 +314,6 @@ class LeaseCandidate:
             self._say(f"waits: {holder} leads")
 
     def _turn(self) -> None:
-        """Wake the tasks that wait for a change of leadership."""
         if self._leads_until is not None and not self.is_leader:
             self._leads_until = None
             self._holder = None

@@ -120,7 +120,6 @@ class LiveCluster:
 
     @property
     def specs(self) -> Mapping[str, ClassSpec]:
-        """The classes of the API server, by name."""
         return dict(self._specs)
 
     @property
@@ -140,7 +139,6 @@ class LiveCluster:
 
     @property
     def listed_nodes(self) -> Mapping[str, ListedNode]:
-        """All current Node objects by name."""
         nodes: Mapping[str, ListedNode] = self._copies.of_kind["Node"]
         return nodes
 
@@ -150,7 +148,6 @@ class LiveCluster:
         return self._dirty
 
     def node(self, name: str) -> ClusterNode | UndecidedNode | None:
-        """Return the last value of a node, if it exists."""
         return self._nodes.get(name) or self._undecided.get(name)
 
     def renewed(self) -> tuple[str, ...]:
@@ -207,7 +204,6 @@ class LiveCluster:
         self._changed.clear()
 
     async def wait_until_ready(self) -> None:
-        """Return once there is a value."""
         while not self.is_ready:
             await self.wait_for_change()
 
@@ -249,7 +245,6 @@ class LiveCluster:
         return status is not None and status.is_absent and object_kinds.has_older(what)
 
     def _apply_event(self, what: ObjectKind, news: News[Any]) -> bool:
-        """Return whether the event changed anything."""
         copy = self._copies.of_kind[what.name]
         match news:
             case Replaced(items):
@@ -301,7 +296,6 @@ class LiveCluster:
         return what.path in self._listed and what.path not in self._problems
 
     def _put(self, kind: str, key: str, item: Any) -> None:
-        """Store an object, or its absence, and mark its nodes."""
         item = self._put_unread(kind, key, item)
         copy = self._copies.of_kind[kind]
         before = copy.pop(key, None)
@@ -372,7 +366,6 @@ class LiveCluster:
         self._dirty |= {node for node, each in states.items() if each.class_name == name}
 
     def _make(self, name: str) -> None:
-        """Rebuild a node from the current objects."""
         copies = self._copies.of_kind
         self._renewed.add(name)
         self._nodes.pop(name, None)

@@ -17,8 +17,6 @@ class UnreadObject(Value):
 
 
 class LiveCopies(Mutable):
-    """The known objects of the API server, by kind and key."""
-
     of_kind: dict[str, dict[str, Any]] = field(
         default_factory=lambda: {each.name: {} for each in OBJECT_KINDS}
     )

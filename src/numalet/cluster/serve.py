@@ -98,8 +98,6 @@ class FleetServer(Value, kw_only=True):
 
 
 class _Shown(Mutable):
-    """The shown measures, and the reported problems."""
-
     server: FleetServer
     port: int
     collector: FleetCollector

@@ -73,5 +73,4 @@ class StillFleet(Value):
         return self.known
 
     async def changed(self) -> None:
-        """Wait forever."""
         await asyncio.Event().wait()

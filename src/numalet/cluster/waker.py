@@ -54,7 +54,6 @@ class Waker:
         self._news = asyncio.Event()
 
     async def run(self, clusters: AsyncIterator[Cluster]) -> None:
-        """Run as long as there are states of the cluster."""
         async with together() as group:
             asking = group.create_task(self._ask())
             async for each in clusters:
@@ -82,7 +81,6 @@ class Waker:
             await asyncio.sleep(self._between_seconds)
 
     async def _touch(self, touch: Touch) -> None:
-        """Change the label of a node; a deleted node is ignored."""
         value = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
         body = {"metadata": {"labels": {LABEL: value}}}
         try:

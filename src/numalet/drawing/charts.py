@@ -41,7 +41,6 @@ class BarRow(Value, kw_only=True):
 
     @property
     def total(self) -> float:
-        """The sum of the parts."""
         return sum(part.value for part in self.parts)
 
 
@@ -74,7 +73,7 @@ def bars(
 
 
 def bars_fact(rows: Sequence[BarRow], unit: Unit) -> str:
-    """Describe the longest bar, or that there is none."""
+    """Describe the longest bar, if there are bars."""
     if not rows:
         return "nothing to show"
     most = max(rows, key=lambda row: row.total)

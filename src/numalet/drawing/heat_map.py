@@ -40,7 +40,7 @@ _STYLE: Final = (
 
 
 class HeatCell(Value, kw_only=True):
-    """One node: the free amount on each NUMA node, by ascending id; None if unknown.
+    """One node: the free amount on each NUMA node by ascending id, if known.
 
     ``words`` follow its name and figures; ``href`` is its link, or empty.
     """
@@ -102,7 +102,6 @@ def _counts(cells: Sequence[HeatCell]) -> str:
 
 
 def _cell_px(count: int) -> int:
-    """Return the size of cells, a multiple of 4 px."""
     if count <= _FEW_CELLS:
         return _LARGEST_PX
     return 16 if count <= _MANY_CELLS else 12 if count <= 2 * _MANY_CELLS else _SMALLEST_PX

@@ -93,7 +93,6 @@ def _below(hints: HintMap, width_px: int) -> list[tuple[str, str]]:
 
 
 def _row_px(each: HintSet, column_px: int) -> int:
-    """Return the height of a row, for the lines of its longest reason."""
     most = max((len(_brief_lines(cell, column_px)) for cell in each.cells), default=0)
     return _ROW_PX + most * 14
 

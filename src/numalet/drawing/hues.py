@@ -25,7 +25,6 @@ class Hues(Value):
 
 
 def hues(chart: NodeMap) -> Hues:
-    """Return the colours for the pods of a map."""
     namespaces = {pod.namespace for pod in chart.pods}
     names = {pod.uid: _name(pod, by_namespace=len(namespaces) > 1) for pod in chart.pods}
     numbered = {name: at + 1 for at, name in enumerate(dict.fromkeys(sorted(names.values())))}

@@ -47,13 +47,11 @@ def picture(
 
 
 def heading(picture: Element, title: str, width_px: int) -> None:
-    """Draw the title at the top, shortened if necessary."""
     words = text.shortened(title, width_px, is_bold=True)
     svg.add(picture, "text", words, css_class="strong", x=0, y=16)
 
 
 def legend_px(names: Iterable[str], width_px: int) -> int:
-    """Return the height of the legend; 0 without names."""
     return max((top_px + 24 for _, top_px in _legend_places(names, width_px)), default=0)
 
 
@@ -70,7 +68,6 @@ def legend(picture: Element, names: Mapping[str, str], width_px: int, top_px: in
 
 
 def _legend_places(names: Iterable[str], width_px: int) -> list[tuple[float, int]]:
-    """Return left and top of each entry."""
     places = []
     left_px, top_px = 0.0, 0
     for name in names:

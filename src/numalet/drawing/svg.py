@@ -51,7 +51,6 @@ def named(parent: Element, words: str) -> Element:
 
 
 def text_of(picture: Element) -> str:
-    """Return the markup, on one line."""
     return tostring(picture, encoding="unicode")
 
 

@@ -24,8 +24,8 @@ _NAMED_HUES: Final = 6
 class TimeSeries(Value):
     """Figures over time, which hold until the next one; times ascend, in seconds (epoch).
 
-    A figure of None starts a gap. ``most`` is the total, such as the memory of the NUMA node; None
-    for no limit.
+    A missing figure starts a gap. ``most`` is the limit, if any, such as the memory of the NUMA
+    node.
     """
 
     name: str
@@ -68,7 +68,6 @@ def steps_over_time(
 
 
 def steps_fact(series: Sequence[TimeSeries], unit: Unit) -> str:
-    """Return the last figures in words."""
     last = [f"{one.name} {_last(one, unit)}" for one in series]
     return f"now: {', '.join(last)}" if last else "nothing to show"
 
@@ -114,8 +113,6 @@ def _steps(
 
 
 class _Across(Value):
-    """The horizontal positions of times."""
-
     span: TimeSpan
     start_px: float
     end_px: float
@@ -141,7 +138,6 @@ def _runs(one: TimeSeries, span: TimeSpan) -> list[list[tuple[float, float]]]:
 
 
 def _path(line: Sequence[tuple[float, float]], ground_px: float | None = None) -> str:
-    """Return the path of the line, or of the area between it and the ground."""
     corners = list(line)
     if ground_px is not None:
         corners = [(line[0][0], ground_px), *line, (line[-1][0], ground_px)]
@@ -213,7 +209,6 @@ def counts_by_name(buckets: Sequence[TimeBucket]) -> dict[str, int]:
 
 
 def counts_fact(sums: dict[str, int]) -> str:
-    """Return the total, and the most frequent name, in words."""
     if not sums:
         return "none"
     name = next(iter(sums))

@@ -60,7 +60,6 @@ COLOURS: Final[dict[str, tuple[str, str]]] = {
 
 
 def _lightness(colour: str) -> float:
-    """Return the perceived lightness, between 0 and 1."""
     red, green, blue = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
     return 0.2126 * red * red + 0.7152 * green * green + 0.0722 * blue * blue
 

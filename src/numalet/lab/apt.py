@@ -17,8 +17,6 @@ _VERSION: Final = re.compile(r"^Version: (\S+)", re.MULTILINE)
 
 
 class Package(Value):
-    """One package at one version."""
-
     name: str
     version: str
 
@@ -49,7 +47,6 @@ def download(package: Package, folder: Path) -> Path:
 
 
 def unpack(package: Path, folder: Path) -> None:
-    """Unpack the package into a new folder. Raises ``BadInput``."""
     _run(package.name, "dpkg-deb", "--extract", str(package), str(folder))
 
 

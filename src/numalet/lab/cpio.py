@@ -52,5 +52,4 @@ def archive(entries: Iterable[CpioEntry]) -> bytes:
 
 
 def _padded(data: bytes, place: int) -> bytes:
-    """Return the data, padded to a multiple of four."""
     return data + b"\0" * (-(place + len(data)) % 4)

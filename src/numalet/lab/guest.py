@@ -33,8 +33,6 @@ _TAIL_BYTES: Final = 4000
 
 
 class Ending(Enum):
-    """How the guest ended."""
-
     EXITED = "exited"
     TIMED_OUT = "timed-out"
     DIED = "died"
@@ -113,7 +111,6 @@ class _Run:
     def _started(
         self, files: qemu.Files, descriptors: tuple[int, ...], complaints: int
     ) -> Iterator[subprocess.Popen[bytes]]:
-        """Run QEMU during the block."""
         process = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", "--", *qemu.arguments(self._request, files)],
             stdin=subprocess.DEVNULL if self._request.terminal is None else None,
@@ -155,7 +152,6 @@ class _Run:
         return True
 
     def _pass_errors_on(self, errors: int) -> None:
-        """Pass on the new content of the error stream."""
         with suppress(BlockingIOError):
             while chunk := os.read(errors, _CHUNK):
                 self._watch.errors(chunk)
@@ -209,7 +205,6 @@ def _write(descriptor: int, data: bytes) -> None:
 
 
 def _tail(descriptor: int) -> str:
-    """Return the last lines of a file, as text."""
     size = os.fstat(descriptor).st_size
     start = max(0, size - _TAIL_BYTES)
     text = os.pread(descriptor, _TAIL_BYTES, start).decode(errors="replace")

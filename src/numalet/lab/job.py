@@ -29,7 +29,6 @@ def archive(request: GuestRequest, token: str, busybox: bytes) -> bytes:
 
 
 def module_archive(modules: dict[str, bytes]) -> bytes:
-    """Return the modules, and their loading order."""
     return cpio.archive(
         (
             cpio.folder("modules"),
@@ -44,7 +43,6 @@ def _script(name: str) -> bytes:
 
 
 def settings(request: GuestRequest, token: str) -> str:
-    """Return the settings of the scripts, as shell assignments."""
     terminal = request.terminal
     values = {
         "lab_token": token,
@@ -62,7 +60,6 @@ def settings(request: GuestRequest, token: str) -> str:
 
 
 def command(request: GuestRequest) -> str:
-    """Return the command, with its environment, for a shell."""
     variables = {
         IN_GUEST: request.topology.name,
         **{share.variable: str(share.guest) for share in request.shares},

@@ -69,7 +69,6 @@ def kernel(cache: Path, modules: tuple[str, ...], watch: Watch) -> Iterator[Cach
 
 
 def _current(cache: Path, modules: tuple[str, ...], watch: Watch) -> Path:
-    """Return the folder of the kernel to use."""
     suffix = _suffix(modules)
     try:
         package = apt.newest(PACKAGE)
@@ -94,7 +93,6 @@ def _suffix(modules: tuple[str, ...]) -> str:
 
 
 def _newest_kept(cache: Path, suffix: str) -> Path | None:
-    """Return the kernel that was fetched last."""
     kept = [folder for folder in cache.glob(f"*.{suffix}") if folder.is_dir()]
     return max(kept, key=lambda folder: folder.stat().st_mtime, default=None)
 
@@ -116,7 +114,6 @@ def _fetch(package: Package, folder: Path, modules: tuple[str, ...], watch: Watc
 
 @contextmanager
 def _writing(cache: Path) -> Iterator[None]:
-    """Turn an error of the file system into a finding about the cache."""
     try:
         cache.mkdir(parents=True, exist_ok=True)
         yield
@@ -129,7 +126,6 @@ def _writing(cache: Path) -> Iterator[None]:
 
 @contextmanager
 def _locked(cache: Path) -> Iterator[None]:
-    """Lock the folder; the lock ends with the process."""
     descriptor = os.open(cache, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -139,7 +135,6 @@ def _locked(cache: Path) -> Iterator[None]:
 
 
 def _make(package: Package, made: Path, modules: tuple[str, ...]) -> None:
-    """Download, unpack, and keep kernel and modules."""
     unpacked = made / "unpacked"
     apt.unpack(apt.download(package, made), unpacked)
     try:

@@ -20,8 +20,6 @@ EXIT: Final = "exit"
 
 
 class Said(Value):
-    """One line of the lab."""
-
     word: str
     rest: str
 

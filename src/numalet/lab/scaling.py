@@ -33,8 +33,6 @@ _FARTHEST: Final = 254
 
 
 class Scaled(Value):
-    """The topology, and notes on the differences."""
-
     topology: Topology
     notes: tuple[Finding, ...]
 

@@ -31,7 +31,6 @@ def named(name: str) -> Topology:
 
 
 def _distances(count: int, between: Callable[[int, int], int]) -> Distances:
-    """Return all pairs; a node is 10 from itself."""
     numbers = range(count)
     return tuple(
         tuple(_HOME if one == other else between(one, other) for other in numbers)
@@ -40,7 +39,6 @@ def _distances(count: int, between: Callable[[int, int], int]) -> Distances:
 
 
 def _even(nodes: int, cpus: int, memory_mib: int) -> tuple[GuestNode, ...]:
-    """Return nodes with equal numbers of CPUs, in order."""
     each = cpus // nodes
     return tuple(
         GuestNode(memory_mib, frozenset(range(node * each, (node + 1) * each)))

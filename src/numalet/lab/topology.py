@@ -26,8 +26,6 @@ _T = TypeVar("_T")
 
 
 class GuestNode(Value):
-    """One node with memory or CPUs or both."""
-
     memory_mib: int
     cpus: CpuSet = EMPTY
 

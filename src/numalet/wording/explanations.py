@@ -79,12 +79,10 @@ def needed(count: int, asked: str, *, cpus: int, reserved: int) -> str:
 
 
 def not_preferred(why: str) -> str:
-    """Say why sets with room are not preferred."""
     return f"not preferred ({why})"
 
 
 def more_sets(count: int) -> str:
-    """Say how many further sets do not fit."""
     return "1 more set" if count == 1 else f"{count} more sets"
 
 
@@ -103,7 +101,6 @@ def tried(count: int, *, offers: int) -> str:
 
 
 def in_vain(category: str, count: int) -> str:
-    """Say that no change of a kind helped."""
     title = CATEGORIES[category]
     return f"{title[0].lower()}{title[1:]} ({count})"
 

@@ -149,7 +149,6 @@ def rejected(admission_message: str) -> str:
 
 
 def event(rejection: Rejection) -> dict[str, str]:
-    """Return the event that the kubelet emits for a rejected pod."""
     return {"type": "Warning", "reason": reason(rejection), "message": message(rejection)}
 
 

@@ -47,7 +47,6 @@ def started(container: str) -> str:
 
 
 def back_off(container: str, pod: str, namespace: str, uid: str) -> str:
-    """An ended container waits before it is started again."""
     return f"Back-off restarting failed container {container} in pod {pod}_{namespace}({uid})"
 
 

@@ -31,7 +31,6 @@ NODE_MESSAGES: Final[Mapping[str, str]] = {
 def waiting_to_restart(
     pause_seconds: float, container: str, pod: str, namespace: str, uid: str
 ) -> str:
-    """A container waits before it is started again."""
     pause = go_duration.text(round(pause_seconds * 1_000_000_000))
     return f"back-off {pause} restarting failed container={container} pod={pod}_{namespace}({uid})"
 
@@ -47,7 +46,6 @@ def lost() -> str:
 
 
 def incomplete(containers: Iterable[str]) -> str:
-    """Init containers that have not finished yet."""
     return f"containers with incomplete status: [{' '.join(containers)}]"
 
 

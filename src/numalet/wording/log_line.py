@@ -12,8 +12,6 @@ from numalet.core.model.value import Value
 
 
 class LogFormat(StrEnum):
-    """The form of the lines of the log."""
-
     CONSOLE = "console"
     JSON = "json"
 

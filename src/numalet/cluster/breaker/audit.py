@@ -19,8 +19,6 @@ from numalet.io import os_problem
 
 
 class ActionOutcome(Enum):
-    """The result of an action."""
-
     DONE = "done"
     DRY_RUN = "dry-run"
     """The action was only reported."""

@@ -167,7 +167,6 @@ class Breaker:
         return state
 
     async def _rejections(self) -> list[RejectedPod]:
-        """Return all rejected pods of the chosen namespaces, with their owners."""
         made = []
         for each in self._failed.to_plan():
             if self._namespaces.has(each.pod.pod.namespace):
@@ -234,7 +233,6 @@ class Breaker:
         return max(BETWEEN_SECONDS, rest)
 
     def _until(self, state: BreakerState) -> float | None:
-        """Return the seconds until something may be due without any change."""
         if state.again_at_seconds is None:
             return None
         return max(0.0, state.again_at_seconds - self._now())

@@ -50,7 +50,6 @@ class BreakerMeter:
         self._actions.labels(action=verb, outcome=outcome.value).inc()
 
     def rejected(self, reasons: Counted[str]) -> None:
-        """Set the current numbers of rejected pods."""
         self._rejected_pods.clear()
         for reason, count in reasons.items():
             self._rejected_pods.labels(reason=reason).set(count)

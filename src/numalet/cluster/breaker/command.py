@@ -66,7 +66,6 @@ async def live(options: BreakerOptions, say: Callable[[str], None]) -> None:
 async def _pages(
     options: BreakerOptions, breaker: Breaker, say: Callable[[str], None]
 ) -> AsyncIterator[None]:
-    """Serve metrics and probes until the end of the block, if there is an address."""
     if options.metrics is None:
         yield
         return

@@ -117,7 +117,6 @@ class FailedPods:
 
     @property
     def pods(self) -> list[FailedPod]:
-        """All failed pods, in the order of the observations."""
         return [each.failed for each in self._pods.values()]
 
     def to_plan(self) -> list[FailedPod]:

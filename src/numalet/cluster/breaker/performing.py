@@ -118,7 +118,6 @@ class ActionWorker:
         return _DONE
 
     async def _inform(self, action: Inform) -> Performed:
-        """Write the event, or increase its count if it exists."""
         event = _event(action)
         events = f"/api/v1/namespaces/{_quoted(event['metadata']['namespace'])}/events"
         try:
@@ -143,7 +142,6 @@ class ActionWorker:
         return performed
 
     async def _patched(self, path: str, make: _MakePatch) -> tuple[_Object | None, Performed]:
-        """Return the patched object, if there was a patch."""
         for attempt in range(1, _MOST_ATTEMPTS + 1):
             body = make(json.loads(await self._api.get(path)))
             if body is None:

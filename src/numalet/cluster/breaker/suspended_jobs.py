@@ -88,7 +88,6 @@ class SuspendedJobs:
         )
 
     def _template(self, job: Mapping[str, Any]) -> ClusterPod | None:
-        """Return a pod of the Job's template, if the template can be read."""
         of_job = job["metadata"]
         template = (job.get("spec") or {}).get("template") or {}
         metadata = {

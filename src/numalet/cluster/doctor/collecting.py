@@ -238,7 +238,6 @@ async def _is_allowed(api: ApiClient, reviews: str, body: Mapping[str, Any]) -> 
 
 
 async def _items(api: ApiClient, path: str, decode: Decode[T]) -> tuple[T, ...] | None:
-    """Return the items of the collection, unless it is missing or forbidden."""
     try:
         return tuple((await listed(api, ApiCollection(path), decode)).items.values())
     except ApiRefused as refused:

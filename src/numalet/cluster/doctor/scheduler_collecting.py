@@ -156,7 +156,6 @@ def _words(container: _Object) -> list[str]:
 
 
 def _options(words: Iterable[str]) -> Mapping[str, str]:
-    """Parse options by name, in the form ``--name=value`` or as two words."""
     options: dict[str, str] = {}
     name = ""
     for word in words:

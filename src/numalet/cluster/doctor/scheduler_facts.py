@@ -27,7 +27,6 @@ class SchedulerConfiguration(Value, kw_only=True):
 
     @property
     def scheduler_names(self) -> frozenset[str]:
-        """The names of its profiles."""
         given = self.document.get("profiles")
         names = [
             str(each.get("schedulerName") or DEFAULT_SCHEDULER)

@@ -105,7 +105,6 @@ class BindGate(StateListener):
             return await self._send(pod, asked.node, began + SENDING_SHARE * timeout)
 
     async def work(self) -> None:
-        """Wake waiting bindings once their node is renewed; runs forever."""
         while True:
             await self._has_changed.wait()
             self._has_changed.clear()
@@ -141,7 +140,6 @@ class BindGate(StateListener):
         return pod is not None and base is not None and holding.may_hold(base.node, pod.pod)
 
     async def _until_seen(self, uid: str) -> None:
-        """Wait a moment for the pod's object."""
         if uid in self._state.live.pods:
             return
         seen = self._unseen.setdefault(uid, asyncio.Event())
@@ -179,7 +177,6 @@ class BindGate(StateListener):
         return bool(self._sent_to(name)) or (bool(since) and is_patient)
 
     def _undecided(self, name: str) -> Sequence[str]:
-        """Return the pods without a decision in the node's published state."""
         base = self._state.nodes.base(name)
         if base is None:
             return ()

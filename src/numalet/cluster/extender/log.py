@@ -59,7 +59,6 @@ class ExtenderLog:
         self._write([log_line.of_finding(finding)])
 
     def notes(self, notes: Iterable[Finding]) -> None:
-        """Log notes on the cluster that are new."""
         now = frozenset(notes)
         self._write([log_line.of_finding(each) for each in now - self._notes])
         self._notes = now
@@ -85,7 +84,6 @@ class ExtenderLog:
 
 
 def _counted(failed: Mapping[str, str]) -> str:
-    """Return the most frequent reasons with the number of their nodes."""
     counts: dict[str, int] = {}
     for reason in failed.values():
         counts[reason] = counts.get(reason, 0) + 1

@@ -48,8 +48,6 @@ HELP: Final[Mapping[str, str]] = {
 
 
 class CallResult(StrEnum):
-    """The result of a request."""
-
     ANSWERED = "answered"
     UNREADABLE = "unreadable"
     NOT_READY = "not-ready"
@@ -98,7 +96,6 @@ class ExtenderMetrics:
         self._read_off.by_name.update(read)
 
     def show_cluster_nodes(self, counts: Callable[[], Mapping[str, int]]) -> None:
-        """Read the nodes by origin at every scrape."""
         self._read_off.nodes = counts
 
     def request(
@@ -127,7 +124,6 @@ class ExtenderMetrics:
         self._mismatches.labels(reason).inc()
 
     def page(self) -> bytes:
-        """Return all metrics in the text format of Prometheus."""
         return generate_latest(self.registry)
 
     def _counter(self, name: str, *labels: str) -> Counter:
@@ -152,7 +148,6 @@ class _ReadOff(Collector):
 
 
 def _counted(answer: Filtered, rules: FilterRules) -> Mapping[NodeVerdictLabel, int]:
-    """Count the nodes of an answer by verdict, each once."""
     unknown, late = answer.unknown, answer.unexamined
     # Nodes refused for lack of data are in both lists of failed nodes.
     unknown_refused = 0 if rules.passes_unknown else unknown

@@ -97,7 +97,6 @@ class ModelMismatches(StateListener):
         self._names -= len(self._yeses.pop(uid, ()))
 
     def _short(self, on: ClusterNode) -> str:
-        """Describe the free resources and the number of pods."""
         facts = self._reader.facts(on.node)
         pods, coming = len(on.node.snapshot.pods), len(on_the_way(on))
         parts = [f"{pods} pods", f"{coming} of them on their way", *_free(facts)]
@@ -105,7 +104,6 @@ class ModelMismatches(StateListener):
 
 
 def _free(facts: StateFacts) -> Iterator[str]:
-    """Yield the free amounts by NUMA node, for each kind of resource."""
     if facts.free_cpus:
         yield f"CPUs free {_by_numa_node(facts.free_cpus)}"
     if facts.node_class.counts_memory:

@@ -22,7 +22,6 @@ class OriginChange(Value):
 
     @property
     def is_better(self) -> bool:
-        """Whether the node itself publishes its state again."""
         return self.now == Origin.PUBLISHED.value
 
 

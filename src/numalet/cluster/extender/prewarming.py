@@ -54,7 +54,6 @@ class Prewarming:
         self._news.set()
 
     async def run(self) -> None:
-        """Decide on waiting shapes; runs forever."""
         while True:
             await self._news.wait()
             self._news.clear()

@@ -109,7 +109,6 @@ class ExtenderState:
         return self._clock.now_seconds()
 
     def refresh(self) -> None:
-        """Process all changes since the last call."""
         changes: list[OriginChange] = []
         for name in self.live.renewed():
             node = self.live.node(name)
@@ -206,7 +205,6 @@ class ExtenderState:
         return answer
 
     def say_yes(self, pod: ClusterPod, names: Sequence[str]) -> None:
-        """Record that the pod may be sent to these nodes."""
         for each in self.listeners:
             each.said_yes(pod, names)
 

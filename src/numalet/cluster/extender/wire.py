@@ -109,7 +109,6 @@ def binding_answer(why_not: str) -> bytes:
 
 
 def pod(text: bytes, reader: PodReader) -> ClusterPod:
-    """Decode the pod. Raises ``BadInput``."""
     if len(text) > LARGEST_POD_BYTES:
         problem = f"its Pod has {len(text)} bytes, and {LARGEST_POD_BYTES} are the most"
         raise BadInput([ExtenderBodyUnreadable(problem=problem)])
@@ -137,7 +136,6 @@ def filter_answer(
 
 
 def error_text(findings: Iterable[Finding]) -> str:
-    """Join findings into the text of one error, without the prefix."""
     return "; ".join(map(str, findings))
 
 

@@ -172,8 +172,6 @@ async def _until(
     say: Callable[[str], None],
     advance: Callable[[], None],
 ) -> None:
-    """Run the fleet until the event, or for the given time."""
-
     async def register() -> None:
         await fleet.register(advance)
         say(f"{len(fleet.members)} hollow nodes are registered at {prepared.access.server}")

@@ -73,5 +73,4 @@ def planned(given: Iterable[tuple[Fault, str]], names: Sequence[str]) -> tuple[P
 
 
 def of_annotation(text: str) -> Fault | None:
-    """Return the fault of a Node's annotation, if it is known."""
     return next((fault for fault in Fault if fault.value == text.strip()), None)

@@ -164,7 +164,6 @@ class HollowFleet:
                 loop.call_later(self._options.reboot_seconds, self._boot, name)
 
     def recover(self, name: str) -> None:
-        """Recover a node that lied or was lost."""
         member = self.members[name]
         self._say(f"{name}: recovers")
         if member.lies:
@@ -198,7 +197,6 @@ class HollowFleet:
         return refused is None
 
     def _apply(self, name: str, event: LifeEvent) -> None:
-        """Apply an event to a node, and perform the resulting actions."""
         member = self.members[name]
         before = member.life
         life, actions = node_life.after(before, event, datetime.now(UTC))
@@ -247,7 +245,6 @@ class HollowFleet:
         return None if name is None else self.members[name].life.pods.get(uid)
 
     def _is_alive(self, name: str) -> bool:
-        """Return whether the node is registered and up."""
         member = self.members[name]
         return member.uid != "" and member.life.is_up
 
@@ -367,7 +364,6 @@ class HollowFleet:
             await self._api.patch(paths.node(name), body)
 
     def _spawn(self, work: Callable[[T], Coroutine[Any, Any, None]], about: T) -> None:
-        """Start a request in the background that ends with the fleet."""
         if not self._is_living:
             return
         task = asyncio.create_task(work(about))
@@ -389,7 +385,6 @@ def _order(entry: tuple[str, WatchedPod]) -> tuple[datetime, str]:
 
 
 def _noted(content: bytes) -> str | None:
-    """Return the requested fault in a Node's annotation."""
     try:
         return registering.decoded(content).metadata.annotations.get(node_document.FAULT, "")
     except msgspec.MsgspecError:

@@ -44,11 +44,9 @@ class NodeKind(Value, kw_only=True):
         return classes.member(self.empty, identity)
 
     def restarted(self, node: Node) -> Node | StartRefused:
-        """Restart the kubelet of a node with its current state files."""
         return self.started_on(node.state_files(), node)
 
     def started_on(self, files: Mapping[str, str], node: Node) -> Node | StartRefused:
-        """Start the kubelet of a node with these state files."""
         return node.restart(self.config, self.machine, files, self.devices)
 
 

@@ -69,8 +69,6 @@ class PodBound(Value):
 
 
 class PodGone(Value):
-    """The API server deleted the pod."""
-
     uid: str
 
 
@@ -93,8 +91,6 @@ LifeEvent: TypeAlias = PodBound | PodGone | MomentCame | WentDown | CameUp
 
 
 class ReportPod(Value):
-    """Write the current status of a pod."""
-
     uid: str
 
 
@@ -105,8 +101,6 @@ class ReleasePod(Value):
 
 
 class Announce(Value):
-    """Write an event."""
-
     event: NodeEvent
 
 

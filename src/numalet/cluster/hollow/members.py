@@ -24,13 +24,9 @@ from numalet.io.kube_api.client import ApiClient
 class StatePublisher(Protocol):
     """Publishes the state of nodes."""
 
-    def changed(self, name: str) -> None:
-        """The state of this node has changed."""
-        ...
+    def changed(self, name: str) -> None: ...
 
-    async def work(self) -> None:
-        """Publish forever."""
-        ...
+    async def work(self) -> None: ...
 
 
 class FleetOptions(Value, kw_only=True):

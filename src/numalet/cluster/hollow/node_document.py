@@ -32,8 +32,6 @@ _PRESSURES: Final = (
 
 
 class NodeNaming(Value, kw_only=True):
-    """The name of a hollow node, and its groups."""
-
     name: str
     prefix: str
     kind: str
@@ -52,7 +50,6 @@ class NodeNaming(Value, kw_only=True):
 
 
 def whole(node: Node, naming: NodeNaming, boots: int, now: datetime) -> dict[str, Any]:
-    """Return the Node object of a registration."""
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -84,7 +81,6 @@ def status(node: Node, naming: NodeNaming, boots: int, now: datetime) -> dict[st
 
 
 def conditions(now: datetime) -> list[dict[str, str]]:
-    """Return ``status.conditions`` of a healthy node."""
     at = moments.seconds(now)
     beats = {"lastHeartbeatTime": at, "lastTransitionTime": at}
     ready = ("Ready", "KubeletReady", "the hollow node is running")
@@ -112,5 +108,4 @@ def lease(name: str, node_uid: str, now: datetime) -> dict[str, Any]:
 
 
 def renewal(name: str, now: datetime) -> dict[str, Any]:
-    """Return the merge patch that renews a lease."""
     return {"spec": {"holderIdentity": name, "renewTime": moments.microseconds(now)}}

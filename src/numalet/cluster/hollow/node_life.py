@@ -146,7 +146,6 @@ class _Step(Mutable):
             self._wake_those_behind(uid)
 
     def _asked(self, pod: HollowPod, before_reboot: HeldPod | None) -> HeldPod:
-        """Return the pod before its admission, with its running containers."""
         if before_reboot is not None:
             run = before_reboot.record.run
             for name in run.containers:
@@ -165,7 +164,6 @@ class _Step(Mutable):
         return held
 
     def _admitted(self, held: HeldPod) -> HeldPod:
-        """Return the pod after the engine's decision on it."""
         record = held.record
         self.node, decision = self.node.admit(record.workload.pod)
         verdict = kubelet.verdict(decision.rejection)
@@ -190,7 +188,6 @@ class _Step(Mutable):
             self.settle(uid)
 
     def _leaving(self) -> Iterator[Evicted]:
-        """Yield every evicted pod with a running container."""
         for uid, held in self.pods.items():
             evicted_at = held.record.run.decided_at
             if evicted_at is not None and _is_leaving(held):

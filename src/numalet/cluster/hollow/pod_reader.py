@@ -134,7 +134,6 @@ def _moment(text: str) -> datetime:
 
 
 def _running(status: Mapping[str, Any]) -> dict[str, ContainerBefore]:
-    """Return the containers that run by the pod's status, by name."""
     running: dict[str, ContainerBefore] = {}
     for name in ("initContainerStatuses", "containerStatuses"):
         for each in status.get(name) or ():
@@ -146,7 +145,6 @@ def _running(status: Mapping[str, Any]) -> dict[str, ContainerBefore]:
 
 
 def _times(notes: Mapping[str, str], place: Place, findings: Findings) -> RunTimes:
-    """Return the run times in the annotations."""
     return RunTimes(
         app=_duration(notes, RUNS_FOR, place, findings),
         init=_duration(notes, INIT_RUNS_FOR, place, findings) or AT_ONCE,

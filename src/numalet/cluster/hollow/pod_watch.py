@@ -60,7 +60,6 @@ class PodDecoder:
         self._known.pop(uid, None)
 
     def forget_others(self, uids: Collection[str]) -> None:
-        """Forget all pods except these."""
         for uid in [each for each in self._known if each not in uids]:
             del self._known[uid]
 
@@ -73,5 +72,4 @@ class PodDecoder:
 
 
 def in_order(pods: Iterator[WatchedPod]) -> list[HollowPod]:
-    """Return the readable pods in the order of their admission."""
     return sorted((each.pod for each in pods if each.pod), key=lambda each: each.order)

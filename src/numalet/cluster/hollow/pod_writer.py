@@ -31,8 +31,6 @@ A server that has just started refuses requests that it allows a second later.
 
 
 class WriterCounts(Mutable):
-    """Numbers of writes and failures since the start."""
-
     statuses: int = 0
     released: int = 0
     events: int = 0
@@ -84,7 +82,6 @@ class PodWriter:
         self._turns.put_nowait(None)
 
     def forget(self, uid: str) -> None:
-        """Forget a pod that the API server deleted."""
         self._written.pop(uid, None)
         self._wanted.pop(uid, None)
         self._refused_in_a_row.pop(uid, None)

@@ -72,7 +72,6 @@ class HollowPublisher:
 
     @property
     def is_idle(self) -> bool:
-        """Whether everything is published."""
         return all(each.is_idle for each in self._kinds)
 
     def changed(self, name: str) -> None:
@@ -127,7 +126,6 @@ class PacedObjects(Generic[C]):
         return not (self._waiting or self._under_way)
 
     def changed(self, name: str) -> None:
-        """Queue the object of this node."""
         if name in self._waiting:
             return
         self._waiting.add(name)
@@ -186,7 +184,6 @@ class PacedObjects(Generic[C]):
         return None
 
     async def _stay_alive(self) -> None:
-        """Write every unchanged node once an hour."""
         wait = ALIVE_SECONDS / max(1, len(self._members))
         while True:
             for name, member in self._members.items():
@@ -197,8 +194,6 @@ class PacedObjects(Generic[C]):
 
 
 class _NumaNodes:
-    """NumaNodes, with their classes."""
-
     def __init__(self, api: ApiClient) -> None:
         self._api = api
         self._classes = ClassWriter(api)
@@ -214,7 +209,6 @@ class _NumaNodes:
         await self._api.apply(f"{numa_node.PATH}/{name}", body, MANAGER, force=True)
 
     def _class_of(self, kind: NodeKind) -> Mapping[str, Any]:
-        """Return the class object of a node, created once per kind."""
         made = self._class_of_kind.get(kind.name)
         if made is None:
             made = self._class_of_kind[kind.name] = objects.class_of(kind.empty, kind.config)

@@ -29,8 +29,6 @@ class _Spec(msgspec.Struct, frozen=True):
 
 
 class RegisteredNode(msgspec.Struct, frozen=True):
-    """The decoded part of a Node object."""
-
     metadata: _Metadata = _Metadata()
     spec: _Spec = _Spec()
 
@@ -76,7 +74,6 @@ class Registrar(Value):
                 raise
 
     async def _again(self, body: dict[str, Any], naming: NodeNaming) -> bytes:
-        """Update a hollow node of this name from an earlier process."""
         path = paths.node(naming.name)
         there = decoded(await self.api.get(path))
         if there.metadata.labels.get(node_document.HOLLOW) is None:

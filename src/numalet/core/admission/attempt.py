@@ -50,7 +50,6 @@ class AdmissionAttempt(Mutable):
 
     @property
     def left_stale(self) -> frozenset[str] | None:
-        """Pods that may still have stale records."""
         is_clean = self._cleaned and all(
             slot.is_idle or slot.provider in self._cleaned for slot in self.roster.slots
         )

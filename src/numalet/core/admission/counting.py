@@ -79,8 +79,6 @@ def for_managers(pod: Pod, rules: ReleaseRules) -> Pod:
 
 
 def _with_requests(pod: Pod, requested: Callable[[Container], Resources | None]) -> Pod:
-    """Replace CPU and memory requests, except where ``requested`` returns None."""
-
     def changed(container: Container) -> Container:
         instead = requested(container)
         if instead is None:

@@ -98,8 +98,6 @@ class PredicateFailed(Value):
 
 
 class SidecarForbidden(Value):
-    """The node does not support restartable init containers."""
-
     code: ClassVar[str] = "admission/sidecar-forbidden"
     sentence: ClassVar[str] = (
         "init container {container} has restartPolicy Always, and the feature gate "

@@ -66,7 +66,6 @@ def _walk(data: bytes, message: _Message) -> None:
 
 
 def _skip(data: bytes, at: int, wire_type: int) -> int:
-    """Return the offset after a complete value."""
     match wire_type:
         case 0:
             at = _varint(data, at)[1]

@@ -24,7 +24,6 @@ _V = TypeVar("_V")
 
 
 def map_of(items: Mapping[str, _V], both: Callable[[_V], BothForms]) -> BothForms:
-    """Format a map with text keys, sorted."""
     dumps, texts = [], []
     for key, value in sorted(items.items()):
         dump, text = both(value)

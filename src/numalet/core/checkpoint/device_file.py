@@ -34,7 +34,6 @@ def write(written: WrittenCheckpoint) -> str:
 
 
 def checksum_of(document: DeviceDocument) -> int:
-    """Return v1.32's checksum of the document."""
     return fnv1a_32(device_document.dump(document))
 
 

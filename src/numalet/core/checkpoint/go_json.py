@@ -102,7 +102,6 @@ _MOST_DIGITS = 40
 
 
 def _integer(text: str) -> int | OtherNumber:
-    """Return the number, or its text if it is too long for Go's types."""
     return int(text) if len(text) <= _MOST_DIGITS else OtherNumber(text)
 
 
@@ -133,7 +132,6 @@ class Fields:
         return self._members.get(name.lower())
 
     def has(self, name: str) -> bool:
-        """Return whether the object has the member, even as null."""
         return name.lower() in self._members
 
     def text(self, name: str, go_type: str = "string") -> str:
@@ -195,14 +193,12 @@ def mapping(
 def sequence(
     value: object, place: str, decode: Callable[[object, str], _T], go_type: str
 ) -> tuple[_T, ...]:
-    """Decode a JSON array as a Go slice."""
     if not isinstance(value, list):
         raise mismatch(value, place, go_type)
     return tuple(decode(member, place) for member in value)
 
 
 def mismatch(value: object, place: str, go_type: str) -> GoJsonError:
-    """Return Go's error about a value of the wrong kind."""
     kind = _KINDS[type(value)]
     if kind == "number" and go_type in _LIMITS:
         kind = f"number {value.text if isinstance(value, OtherNumber) else value}"

@@ -50,7 +50,6 @@ def write(policy_name: str, ledger: MemoryLedger, rules: ReleaseRules = V1_32_RU
 
 
 def checksum_of(document: MemoryDocument) -> int:
-    """Return v1.32's checksum of the document."""
     return fnv1a_32(go_dump.memory(document))
 
 
@@ -172,7 +171,6 @@ def _values(value: object) -> list[object]:
 
 
 def _is_early(node: object) -> bool:
-    """Return whether a node has a group called ``nodes`` and no ``cells``."""
     fields = Fields(node if isinstance(node, dict) else {}, _IN_NODE)
     return fields.has("nodes") and not fields.has("cells")
 

@@ -125,7 +125,6 @@ class NodeInputs(Value, kw_only=True):
 def build(
     given: ClusterObjects, rules: Iterable[ClassRule] = (), pool_label: str = POOL_LABEL
 ) -> Cluster:
-    """Build the cluster from these objects."""
     known = Classes(given.classes, rules)
     nodes: dict[str, ClusterNode] = {}
     undecided: dict[str, UndecidedNode] = {}
@@ -145,7 +144,6 @@ def build(
 
 
 def inputs_of(given: ClusterObjects) -> Iterator[NodeInputs]:
-    """Yield the input for each node, sorted by name."""
     bound = rebuilding.by_node(given.pods.values())
     for name, listed in sorted(given.nodes.items()):
         yield NodeInputs(
@@ -242,7 +240,6 @@ def _with_pods(
     pods: Mapping[str, ClusterPod],
     is_of_class: str,
 ) -> tuple[Node, Origin, tuple[Finding, ...]]:
-    """Return the node with its pods' allocations, their origin, and notes."""
     distrust: tuple[Finding, ...] = ()
     if inputs.state is not None and inputs.state.class_name == is_of_class:
         checked = trust.checked(member, inputs.state, pods, inputs.bound)
@@ -261,7 +258,6 @@ def _with_pods(
 
 
 def _other_sizes(node: Node, listed: ListedNode) -> Iterator[Finding]:
-    """Yield the differences between the Node object and the class."""
     offered = node_resources.allocatable(node.rules, node.snapshot)
     for name, says in listed.allocatable.items():
         is_counted = resources.is_pod_level(name) or "/" in name

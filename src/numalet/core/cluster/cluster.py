@@ -17,8 +17,6 @@ NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Origin(Enum):
-    """The origin of a node's ledgers."""
-
     PUBLISHED = "published"
     """From its NumaNode object."""
     REBUILT = "rebuilt"
@@ -100,7 +98,6 @@ class ClusterPod(Value, kw_only=True):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it waits for a node."""
         return not self.pod.node_name and not self.is_over and not self.is_being_deleted
 
 

@@ -46,12 +46,10 @@ class ClassFacts:
 
     @property
     def static_cpus(self) -> CpuStaticPolicy | None:
-        """The CPU Manager's static policy, if any."""
         return self.roster.static_cpus
 
     @cached_property
     def counts_memory(self) -> bool:
-        """Whether the Memory Manager is active."""
         return self.roster.rules.memory.policy is not MemoryPolicy.NONE
 
     @cached_property

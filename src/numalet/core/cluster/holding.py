@@ -30,7 +30,6 @@ def may_hold(node: Node, given: Pod) -> bool:
 
 
 def _is_given_as_one(node: Node, pod: Pod) -> bool:
-    """Return whether a pod whose containers are all placed at once gets an allocation."""
     has_memory = node.rules.memory.policy is not MemoryPolicy.NONE
     return (
         (node.roster.static_cpus is not None and cpu_demand.of_pod_level(pod) > 0)

@@ -79,7 +79,6 @@ def _free(node: NodeMemory | None, name: str) -> int:
 
 
 def _fitting(free: _Amounts, choices: Sequence[_Amounts]) -> int:
-    """Return the choices that fit, as bits."""
     bits = 0
     for at, asked in enumerate(choices):
         if all(map(int.__ge__, free, asked)):

@@ -196,7 +196,6 @@ def _record(devices: KnownDevices, positions: Positions) -> DeviceRecord:
 
 
 def _inventory(empty: Inventory, states: Mapping[str, DevicesState]) -> Inventory:
-    """Return the class's devices, replaced by the state's where the state lists them."""
     if not states:
         return empty
     known, registered = dict(empty.known), dict(empty.registered)

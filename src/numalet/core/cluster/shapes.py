@@ -26,7 +26,6 @@ ASKING_UID: Final = "\x00shape"
 
 
 def shape_of(pod: Pod) -> Pod:
-    """Return a pod that represents all pods of this shape."""
     labels = {OS_LABEL: pod.labels[OS_LABEL]} if OS_LABEL in pod.labels else {}
     return replace(
         pod,
@@ -41,7 +40,6 @@ def shape_of(pod: Pod) -> Pod:
 
 
 def shape_key(pod: Pod) -> ShapeKey:
-    """Return the shape as a hashable key."""
     return (
         tuple(map(_container, pod.init_containers)),
         tuple(map(_container, pod.app_containers)),

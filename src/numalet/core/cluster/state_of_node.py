@@ -115,8 +115,6 @@ def _as_reported(count: int) -> DevicesState:
 
 
 class _Reader:
-    """Collects the pods' allocations from the ledgers of one node."""
-
     def __init__(self, node: Node, positions: _IdPositions) -> None:
         self._node = node
         self._positions = positions
@@ -194,7 +192,6 @@ class _Reader:
         )
 
     def _pods_that_reuse(self) -> set[str]:
-        """Return the pods with reusable resources."""
         devices = self._node.snapshot.device.reusable
         pairs = (
             (self._cpu.reusable.pod_uid, bool(self._cpu.reusable.cpus)),

@@ -168,7 +168,6 @@ def _cpus(empty: Node, node: Node) -> Iterator[Finding]:
 
 
 def _devices(node: Node) -> Iterator[Finding]:
-    """Check that no device is held by two pods."""
     holders: Counter[tuple[str, str]] = Counter()
     for containers in node.snapshot.device.records.values():
         holders.update(
@@ -237,7 +236,6 @@ def _amounts(node: Node, given: Pod) -> Iterator[Finding]:
 
 
 def _is_resized(pod: Pod, container: Container) -> bool:
-    """Return whether its status has other amounts than its request."""
     allocated = None if pod.allocated is None else pod.allocated.containers.get(container.name)
     return bool(allocated) and allocated != container.requests
 

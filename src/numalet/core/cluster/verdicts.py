@@ -58,7 +58,6 @@ class VerdictTable:
     _by_name: dict[str, tuple[Node, NodeVerdict]] = field(default_factory=dict)
 
     def decide(self, nodes: Iterable[ClusterNode]) -> dict[str, NodeVerdict]:
-        """Return the verdict of each of these nodes, by its name."""
         known, verdicts = self._by_name, {}
         for each in nodes:
             name, node = each.name, each.node
@@ -123,12 +122,10 @@ class NodeReader:
         return known
 
     def has(self, name: str, node: Node) -> bool:
-        """Return whether the facts of this very node are cached."""
         known = self._by_name.get(name)
         return known is not None and known.node is node
 
     def keep_only(self, names: Mapping[str, object]) -> None:
-        """Forget deleted nodes."""
         if len(self._by_name) > 2 * len(names) + 1000:
             self._by_name = {n: each for n, each in self._by_name.items() if n in names}
 

@@ -129,6 +129,7 @@ class Behaviour(Value, kw_only=True):
         return bool(getattr(self, name) != getattr(other, name))
 
     def gives_memory(self, node: NumaNodeInfo) -> bool:
+        """Return whether pods may get memory of this node."""
         return self.memory_node_classes is None or node_class(node) in self.memory_node_classes
 
     @property

@@ -115,8 +115,6 @@ def conflict(field: str, other: str, is_wrong: When, text: Text, *, when: When =
 def needs_gate(
     field: str, gate: str, text: Text, *, is_set: When | None = None, when: When = always
 ) -> Check:
-    """Make a check of a field that requires a feature gate."""
-
     def is_missing(of: Checked) -> bool:
         given = is_set(of) if is_set is not None else bool(of(field))
         return given and not of.gates.enabled(gate)

@@ -133,6 +133,5 @@ HONOURED: Final = MappingProxyType({name: row for name, row in FIELDS.items() if
 
 
 def value(config: KubeletConfig, name: str) -> Any:
-    """Return the value of a field, after defaulting."""
     row = FIELDS[name]
     return getattr(config, row.attribute) if row.attribute else config.others.get(name, row.default)

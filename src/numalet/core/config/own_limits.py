@@ -84,7 +84,6 @@ def _check_wrapping(
 def _check_node_classes(
     config: KubeletConfig, machine: MachineInfo, behaviour: Behaviour, findings: Findings
 ) -> None:
-    """Report if no node gives memory to pods."""
     classes = behaviour.memory_node_classes
     if classes is not None and not any(map(behaviour.gives_memory, machine.nodes)):
         there = sorted({node_class(node).value for node in machine.nodes})
@@ -100,7 +99,6 @@ def _check_node_classes(
 def _check_reservation(
     config: KubeletConfig, machine: MachineInfo, memory: MemoryRules, findings: Findings
 ) -> None:
-    """Report negative reservations and those above the capacity."""
     for node in machine.nodes:
         sizes = _sizes(node)
         for name, reserved_bytes in memory.system_reserved.get(node.node_id, {}).items():

@@ -97,7 +97,6 @@ def _rounded(above: int, below: int, bits: int = _FLOAT32_BITS) -> tuple[int, in
 
 
 def _divided(above: int, below: int, shift: int) -> tuple[int, int, int]:
-    """Return quotient, rest and divisor of ``above * 2**shift / below``."""
     divisor = below << max(-shift, 0)
     quotient, rest = divmod(above << max(shift, 0), divisor)
     return quotient, rest, divisor

@@ -63,8 +63,6 @@ class TopologyOptions(Value):
 
 
 class _Manager(Value):
-    """A manager with options: their field, their gates, and the findings about them."""
-
     place: str
     name: str
     gate: str

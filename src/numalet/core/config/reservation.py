@@ -249,7 +249,6 @@ def _hand_out(nodes: Sequence[NodeShare], shares: dict[int, int], left: int) -> 
 
 
 def total_by_node(reserved: Iterable[ReservedMemory]) -> Mapping[int, Quantity]:
-    """Return reserved ordinary memory by node id."""
     sums: dict[int, Quantity] = {}
     for entry in reserved:
         if resources.MEMORY in entry.limits:

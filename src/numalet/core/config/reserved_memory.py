@@ -33,7 +33,6 @@ class ReservedMemoryError(ValueError):
         super().__init__(go_text)
 
     def in_words_of(self, rules: ReleaseRules) -> str:
-        """Return the error text of a kubelet with these rules."""
         return self.later if rules.reserved_memory_flag_is_spelt_right else self.go_text
 
 

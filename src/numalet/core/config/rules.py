@@ -99,6 +99,7 @@ class NodeRules(Value, kw_only=True):
 
     @property
     def release(self) -> Release:
+        """The release that numalet follows."""
         return self.behaviour.release
 
     def __repr__(self) -> str:

@@ -49,18 +49,14 @@ FEATURE_GATES_FLAG: Final = "--feature-gates"
 
 
 class _Stages(Mutable):
-    """Findings by stage, in the order of the start."""
-
     _stages: list[tuple[StartStage, Findings]] = field(default_factory=list)
 
     def begin(self, stage: StartStage) -> Findings:
-        """Return the list for the findings of the next stage."""
         findings = Findings()
         self._stages.append((stage, findings))
         return findings
 
     def refusal(self) -> StartRefused | None:
-        """Return the refusal by the first stage that reports an error."""
         bad = [(stage, findings.all) for stage, findings in self._stages if findings.all]
         if not bad:
             return None

@@ -105,7 +105,6 @@ def _differ(one: object, other: object) -> bool:
 
 
 def _with(config: KubeletConfig, second: Iterable[str]) -> KubeletConfig:
-    """Set these fields to their second value and the others to their first."""
     assert config.unknown is not None
     changes: dict[str, Any] = {"unknown": None}
     chosen = frozenset(second)

@@ -34,7 +34,6 @@ class Audit(Value, kw_only=True):
 
     @property
     def aligned(self) -> bool:
-        """Whether the container uses only its allocation."""
         return not (self.misplaced_bytes or self.stray_cpus or self.stray_nodes)
 
 

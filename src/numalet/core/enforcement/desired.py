@@ -93,7 +93,6 @@ def _limits_of(limits: Limits, pod: Pod, spec: Container) -> Resources:
 
 
 def cpus(snapshot: Snapshot, pod_uid: str, name: str) -> CpuSet | None:
-    """Return the CPUs of one container, if set."""
     return runtime_sets.cpus(snapshot, pod_uid, name) or None
 
 
@@ -172,7 +171,6 @@ def pod(limits: Limits, snapshot: Snapshot, of: Pod) -> CgroupSettings:
 
 
 def _is_limited(limits: Limits, holds_exclusive: bool) -> bool:
-    """Return whether CPU limits become quotas, with or without exclusive CPUs."""
     return limits.has_quotas and (limits.quota_on_exclusive_cpus or not holds_exclusive)
 
 
@@ -198,7 +196,6 @@ def _quota(limits: Limits, most: Resources) -> int | None:
 
 
 def _huge_pages(limits: Limits, amounts: Resources) -> Mapping[int, int]:
-    """Return the limit of every page size of the machine; 0 for sizes without a request."""
     asked = {size: resources.hugepages_name(size // 1024) for size in limits.page_sizes}
     return MappingProxyType(
         {

@@ -32,7 +32,6 @@ _NO_CONTAINERS: Final = ("conmon",)
 
 
 def pod_uid(name: str) -> str | None:
-    """Return the pod's uid if the cgroup is a pod's."""
     if match := _POD_SLICE.fullmatch(name):
         return match["uid"].replace("_", "-")
     match = _POD.fullmatch(name)
@@ -40,7 +39,6 @@ def pod_uid(name: str) -> str | None:
 
 
 def container_id(name: str) -> str | None:
-    """Return the container's id if the cgroup is a container's."""
     match = _ID.fullmatch(name)
     if match is None or any(word in (match["by"] or "") for word in _NO_CONTAINERS):
         return None

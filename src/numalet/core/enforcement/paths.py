@@ -76,7 +76,6 @@ def of_container(pod: Pod, container: str) -> str:
 
 
 def pod_segment(uid: str) -> str:
-    """Return the last segment of a pod's path."""
     return f"{POD_PREFIX}{segment(uid)}"
 
 

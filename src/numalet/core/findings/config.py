@@ -45,8 +45,6 @@ class ConfigDependOnUnknown(NoteFinding):
 
 
 class GateUnknown(Finding):
-    """A feature gate that the release does not have."""
-
     gate: str
     release: str
 

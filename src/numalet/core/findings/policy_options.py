@@ -8,15 +8,11 @@ from numalet.core.model.go_text import GoText
 
 
 class OptionsNeedGate(Finding):
-    """Policy options without the gate that enables options."""
-
     options: str
     gate: str
 
 
 class OptionUnknown(Finding):
-    """An option that a manager's policy does not have."""
-
     option: GoText
     allowed: str
 
@@ -32,8 +28,6 @@ class OptionNeedsGate(Finding):
 
 
 class OptionNotBoolean(Finding):
-    """An option whose value is neither true nor false."""
-
     option: GoText
     value: str
     problem: str

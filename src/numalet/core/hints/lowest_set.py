@@ -196,7 +196,6 @@ class LowestSet:
         return [[0, *accumulate(each)] for each in heaviest]
 
     def _columns(self) -> list[list[int]]:
-        """Return the most that each node adds to each row, and to their weighted sum."""
         if len(self.rows) == 1:
             return [self.rows[0].at_most]
         return [*(row.at_most for row in self.rows), self._worth]
@@ -244,7 +243,6 @@ class LowestSet:
         self._best_of.clear()
 
     def _lowest_do(self, count: int, lacking: Lacking, touched: int) -> bool:
-        """Return whether the ``count`` lowest nodes fill all rows."""
         new = self.touched_below[count] & ~touched
         for row, need, sums in zip(self.rows, lacking, self.alone_below, strict=True):
             given = sums[count]

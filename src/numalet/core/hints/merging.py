@@ -114,7 +114,6 @@ def _surely_comes_out(mask: NumaMask, lists: Sequence[HintList], all_nodes: Numa
 
 
 def reached_sets(lists: Sequence[HintList], all_nodes: NumaMask) -> set[NumaMask]:
-    """Return every non-empty intersection of one set from each list."""
     families = [
         {all_nodes if hint.mask is None else hint.mask & all_nodes for hint in hints}
         for hints in lists
@@ -123,7 +122,6 @@ def reached_sets(lists: Sequence[HintList], all_nodes: NumaMask) -> set[NumaMask
 
 
 def size_of_the_neediest(lists: Sequence[HintList]) -> int:
-    """Return the largest of the lists' smallest set sizes."""
     sizes = [
         min([mask.bit_count() for mask, _ in hints if mask is not None], default=0)
         for hints in _distinct(lists)

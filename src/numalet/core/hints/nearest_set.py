@@ -89,7 +89,6 @@ class _BranchAndBound(Generic[S]):
         return self.best
 
     def _begin_closer(self, count: int) -> None:
-        """Improve the start with cheap heuristics."""
         self._exchange([self._places_of(self.best)])
         self._begin_with(self.field.grown(count, range(len(self.terms.node_ids))))
 
@@ -108,7 +107,6 @@ class _BranchAndBound(Generic[S]):
         self._begin_with(self.field.exchanged(each, self._surely_works) for each in several)
 
     def _begin_with(self, several: Iterable[Places]) -> None:
-        """Keep the closest of these sets, if it is closer than the current best."""
         for places in several:
             distance = self._distance(places)
             if distance + 1 < self.limit and self._surely_works(places):

@@ -29,9 +29,7 @@ class Terms(Protocol[S]):
         ...
 
     @property
-    def fixed(self) -> NumaMask:
-        """The nodes that every set includes."""
-        ...
+    def fixed(self) -> NumaMask: ...
 
     @property
     def start(self) -> S:

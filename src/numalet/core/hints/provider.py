@@ -68,7 +68,9 @@ class ResourceManager(Protocol[L]):
         """Return every container with an allocation, of one pod or of all."""
         ...
 
-    def container_started(self, ledger: L, pod: Pod, container: Container) -> L: ...
+    def container_started(self, ledger: L, pod: Pod, container: Container) -> L:
+        """Return the ledger after a container's start."""
+        ...
 
 
 class PodForgetting(Protocol[L]):

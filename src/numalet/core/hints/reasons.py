@@ -16,4 +16,6 @@ class Reason(Protocol):
     """
 
     @property
-    def code(self) -> str: ...
+    def code(self) -> str:
+        """The stable code that ``-o json`` prints."""
+        ...

@@ -25,7 +25,6 @@ class Requirement(Value):
     most: int | None = None
 
     def reached_by(self, mask: NumaMask) -> int:
-        """Return the total weight of the parts that this set touches."""
         return sum([weight for part, weight in self.parts if part & mask])
 
     def is_met_by(self, mask: NumaMask) -> bool:

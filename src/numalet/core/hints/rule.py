@@ -42,7 +42,6 @@ class HintRule(Value, eq=False, dict=True):
         return mask in self.islands or self.open_sets.offers(mask)
 
     def prefers(self, mask: NumaMask) -> bool:
-        """Return whether this offered set is preferred."""
         if mask.bit_count() == self.preferred_size:
             return True
         return self.spanning is not None and self.spanning.is_met_by(mask)
@@ -61,7 +60,6 @@ class HintRule(Value, eq=False, dict=True):
 
     @cached_property
     def open_search(self) -> LowestSet:
-        """The search for sets of the open part, with its cache."""
         return LowestSet(self.open_sets)
 
     @cached_property

@@ -82,7 +82,6 @@ def _preferred(
     all_nodes: NumaMask,
     distances: Distances | None,
 ) -> NumaMask | None:
-    """Return the best set that all prefer, if any."""
     named = merging.named_by_all(lists)
     if named is not None:
         common = [mask & all_nodes for mask in named if _all_prefer(rules, mask)]
@@ -115,7 +114,6 @@ def _preferred_sizes(rules: Iterable[HintRule], nodes: int) -> Iterable[int]:
 
 
 def _all_open(rules: Sequence[HintRule], size: int) -> LowestSet:
-    """Return the sets of this size that all rules offer in their open parts and prefer."""
     if len(rules) == 1 and (rules[0].spanning is None or rules[0].preferred_size == size):
         return rules[0].open_search
     universe = rules[0].open_sets.universe
@@ -166,7 +164,6 @@ def _not_preferred(
 
 
 def _say_nothing(lists: Sequence[HintList]) -> bool:
-    """Return whether every list offers any node and nothing else."""
     return all(hint.mask is None for hints in lists for hint in hints)
 
 
@@ -222,7 +219,6 @@ def _known(group: _Group, wanted: int) -> NumaMask | None:
 def _groups(
     lists: Sequence[HintList], rules: Sequence[HintRule], all_nodes: NumaMask
 ) -> Iterator[_Group]:
-    """Yield the groups with a non-empty ground."""
     copies = Counter(rules)
     ways = [list(_ways(rule, count, all_nodes)) for rule, count in copies.items()]
     for fixed in sorted(merging.reached_sets(lists, all_nodes)):

@@ -136,7 +136,6 @@ class _Walk(Mutable):
 
 
 def _with(prefix: _Prefix, hint: Hint) -> _Prefix:
-    """Add one hint to the prefix; the common set matters only while all are preferred."""
     mask, named, preferred = prefix
     preferred = preferred and hint.preferred
     if hint.mask is None:

@@ -61,7 +61,6 @@ def _cpus_of_part(part: str) -> Iterable[int]:
 
 
 def _number(digits: str) -> int:
-    """Parse the number of one CPU with Go's rules."""
     try:
         return go_text.atoi(digits)
     except GoNumberError as error:

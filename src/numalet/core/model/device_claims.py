@@ -111,8 +111,6 @@ class DeviceClass(ClaimObject):
 
 
 class SliceReach(Enum):
-    """The nodes of a slice's devices."""
-
     NODE = "node"
     """One named node."""
     ALL_NODES = "all-nodes"

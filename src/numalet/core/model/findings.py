@@ -83,6 +83,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def fields(self) -> dict[str, Any]:
+        """The values of this finding by name, without location and severity."""
         return {
             name: getattr(self, name)
             for name in self.__struct_fields__
@@ -99,9 +100,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         return f"{place}: {self}" if place else str(self)
 
     def at(self, where: Location) -> Self:
+        """Return a copy with this location."""
         return msgspec.structs.replace(self, where=where)
 
     def of_severity(self, severity: Severity) -> Self:
+        """Return a copy with this severity."""
         return msgspec.structs.replace(self, severity=severity)
 
     @property
@@ -128,7 +131,6 @@ class NoteFinding(Finding, kw_only=True):
 
 
 def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Sort by severity: errors, warnings, notes; stable within a severity."""
     return tuple(sorted(findings, key=lambda finding: _RANKS[finding.severity]))
 
 

@@ -165,7 +165,6 @@ def _memory_capacity(machine: Machine) -> int:
 
 
 def _pages(pools: Iterable[HugePagePool]) -> tuple[HugePages, ...]:
-    """Return the pools in the same order; an unreadable count is 0."""
     return tuple(HugePages(pool.page_size_kib, pool.count or 0) for pool in pools)
 
 

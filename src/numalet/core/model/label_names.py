@@ -16,7 +16,6 @@ _PREFIX: Final = re.compile(rf"{_PART}(\.{_PART})*", re.ASCII)
 
 
 def is_name(name: str) -> bool:
-    """Return whether the text is ``NAME`` or ``DOMAIN/NAME``."""
     prefix, slash, own = name.rpartition("/")
     if slash and not (len(prefix) <= _LONGEST_PREFIX and _PREFIX.fullmatch(prefix)):
         return False

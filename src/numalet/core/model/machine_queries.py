@@ -83,12 +83,10 @@ def package_ids(machine: Machine) -> tuple[int, ...]:
 
 
 def core_id_count(machine: Machine) -> int:
-    """Count the distinct pairs of package id and core id."""
     return len({(cpu.package_id, cpu.core_id) for cpu in placed_cpus(machine)})
 
 
 def cpuless_nodes(machine: Machine) -> tuple[int, ...]:
-    """Return the ids of nodes with an empty CPU list, ascending."""
     return tuple(node.node_id for node in machine.nodes_by_id if not node.cpus)
 
 

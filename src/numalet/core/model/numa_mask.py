@@ -72,7 +72,6 @@ def text(mask: NumaMask) -> str:
 
 
 def listed(node_ids: Iterable[int]) -> str:
-    """Return the node ids as ``0,1``; more than eight as ranges."""
     node_ids = sorted(node_ids)
     if len(node_ids) > _MOST_SINGLE:
         return cpu_set.text(node_ids)

@@ -12,6 +12,5 @@ _PLAIN: Final = re.compile(r"[0-9]{1,18}(?:\.[0-9]{0,18})?", re.ASCII)
 
 
 def lacks_unit(text: str) -> bool:
-    """Return whether a size is a plain positive number below ``LEAST_BYTES``."""
     plain = text.strip()
     return _PLAIN.fullmatch(plain) is not None and 0 < float(plain) < LEAST_BYTES

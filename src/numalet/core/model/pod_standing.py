@@ -14,8 +14,6 @@ PENDING: Final = "Pending"
 
 
 class PodStanding(Enum):
-    """The relation of a pod to a node's kubelet."""
-
     FINISHED = "finished"
     OTHER_NODE = "other-node"
     NOT_SCHEDULED = "not-scheduled"

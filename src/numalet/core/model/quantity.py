@@ -97,6 +97,7 @@ class Quantity(Value, eq=False):
 
     @property
     def sign(self) -> int:
+        """-1, 0 or 1."""
         return (self._mantissa > 0) - (self._mantissa < 0)
 
     @property
@@ -233,7 +234,6 @@ def _divided_up(number: int, divisor: int) -> int:
 
 
 def _without_tens(mantissa: int, exponent: int) -> tuple[int, int]:
-    """Move every factor of ten into the exponent."""
     if mantissa == 0:
         return 0, 0
     while mantissa % 10 == 0:

@@ -44,8 +44,6 @@ def quantity(resource: str, number: int) -> Quantity:
 
 
 def asking(pod: Pod, container: str, resource: str, amount: Quantity | None) -> Pod:
-    """Change or remove the request of one container."""
-
     def changed(each: Container) -> Container:
         if each.name != container:
             return each

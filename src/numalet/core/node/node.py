@@ -52,6 +52,7 @@ class Node(ShownValue):
 
     @property
     def rules(self) -> NodeRules:
+        """The configuration, resolved for the machine."""
         return self.roster.rules
 
     def admit(self, pod: Pod, recorder: Recorder = SILENT) -> tuple[Node, Decision]:
@@ -102,6 +103,7 @@ class Node(ShownValue):
         return self.at(lifecycle.release_stale(self.roster, self.snapshot))
 
     def leftovers(self) -> tuple[ContainerKey, ...]:
+        """Return inactive containers that still hold resources."""
         return lifecycle.leftovers(self.roster, self.snapshot)
 
     def state_files(self) -> dict[str, str]:
@@ -158,10 +160,12 @@ class Node(ShownValue):
         return self.asking(NO_SAY)
 
     def asking(self, plugins: PreferredDevices) -> Node:
+        """Return a node that calls these plugins when it decides."""
         staff = roster.asking(self.roster, plugins)
         return self if staff is self.roster else replace(self, roster=staff)
 
     def at(self, snapshot: Snapshot) -> Node:
+        """Return the same rules with another snapshot."""
         return replace(self, snapshot=snapshot)
 
 

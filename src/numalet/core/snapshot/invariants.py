@@ -17,8 +17,6 @@ from numalet.core.snapshot.snapshot import Snapshot
 
 
 class Invariant(Enum):
-    """An invariant of the Memory Manager's ledger."""
-
     TABLES_ADD_UP = "free + reserved = allocatable, for every node and memory type"
     ASSIGNMENTS_COUNT_BLOCKS = "a node's assignments = the blocks on it"
     GROUPS_AGREE = "all nodes of a group have the same group, and each is in its own"

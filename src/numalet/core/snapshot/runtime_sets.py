@@ -34,7 +34,6 @@ def memory_nodes(snapshot: Snapshot, pod_uid: str, container: str) -> tuple[int,
 def windows_cpu_affinity(
     snapshot: Snapshot, machine: MachineInfo, pod_uid: str, container: str
 ) -> CpuSet | None:
-    """Return the CPUs that Windows binds a container to, if it is bound."""
     return merged(
         cpus(snapshot, pod_uid, container),
         cpus_of_nodes(machine, memory_nodes(snapshot, pod_uid, container)),

@@ -28,14 +28,10 @@ class Slot(Protocol):
     """One manager with its place in the snapshot."""
 
     @property
-    def provider(self) -> str:
-        """Name of the hint provider: device, cpu, memory."""
-        ...
+    def provider(self) -> str: ...
 
     @property
-    def is_idle(self) -> bool:
-        """Whether the manager never gives hints and never allocates."""
-        ...
+    def is_idle(self) -> bool: ...
 
     def container_hints(
         self, snapshot: Snapshot, pod: Pod, container: Container
@@ -48,17 +44,13 @@ class Slot(Protocol):
     ) -> Snapshot | Refused: ...
 
     @property
-    def places_pods(self) -> bool:
-        """Whether it handles pod-level requests of its resource."""
-        ...
+    def places_pods(self) -> bool: ...
 
     def whole_pod_hints(self, snapshot: Snapshot, pod: Pod) -> ProviderHints | Refused: ...
 
     def allocate_whole_pod(
         self, snapshot: Snapshot, pod: Pod, affinity: Hint
-    ) -> Snapshot | Refused:
-        """Allocate for a pod with pod-level requests."""
-        ...
+    ) -> Snapshot | Refused: ...
 
     def forget_stale(self, snapshot: Snapshot, active: ActiveContainers) -> Snapshot: ...
 

@@ -84,6 +84,7 @@ class Snapshot(Value, kw_only=True, dict=True):
         return self
 
     def with_one_more_stale(self, uid: str) -> Snapshot:
+        """Add a pod with stale records."""
         known = self.may_be_stale
         return self if known is None else self.with_stale(known | {uid})
 
@@ -162,6 +163,7 @@ class Snapshot(Value, kw_only=True, dict=True):
 
     @property
     def requested(self) -> Requested:
+        """The sum of all active pods' requests."""
         return requested.of_pods(self.pods.values()) if self.sums is None else self.sums
 
     def requested_by_others(self, pod_uid: str) -> Requested:

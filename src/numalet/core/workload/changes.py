@@ -53,7 +53,6 @@ def _with_image(old: ContainerSpec, new: ContainerSpec) -> ContainerSpec:
 
 
 def _changed_metadata(old: Workload, new: Workload) -> list[str]:
-    """Return the names of members that differ; empty equals absent."""
     before, after = old.manifest["metadata"], new.manifest["metadata"]
     return [
         name

@@ -129,12 +129,10 @@ def is_ending(workload: Workload, run: PodRun) -> bool:
 
 
 def has_ended(workload: Workload, run: PodRun) -> bool:
-    """Return whether the pod is over and has no running container."""
     return is_ending(workload, run) and not any(_is_active(run, c) for c in workload.containers)
 
 
 def _ending_by(workload: Workload, run: PodRun) -> datetime | None:
-    """Return the deadline of a pod that is over."""
     if run.deletion is not None:
         return run.deletion.requested_at + _grace(workload, run)
     grace = _grace(workload, run)
@@ -177,7 +175,6 @@ def _succeeded(run: PodRun, container: ContainerSpec) -> bool:
 
 
 def _wanted(workload: Workload, run: PodRun) -> list[ContainerSpec]:
-    """Return the containers that should run in a pod that is not over."""
     before = _of_kinds(workload, ContainerKind.INIT, ContainerKind.SIDECAR)
     turn = _turn(workload, run)
     at = len(before) if turn is None else before.index(turn)
@@ -230,7 +227,6 @@ def _end(workload: Workload, run: PodRun, deadline: datetime, now: datetime) -> 
 
 
 def _must_end_by(run: PodRun, container: ContainerSpec, deadline: datetime) -> datetime:
-    """Return when the agent kills a container."""
     at_once = run.deletion is not None and not run.deletion.grace_seconds
     if container.kind is not ContainerKind.SIDECAR or at_once:
         return deadline

@@ -41,7 +41,6 @@ def phase(workload: Workload, run: PodRun) -> PodPhase:
 
 
 def _all_began(workload: Workload, run: PodRun) -> bool:
-    """Return whether the first start of every app container is complete."""
     runs = [run.of(each.name) for each in workload.containers if each.kind is ContainerKind.APP]
     return all(of.phase is ContainerPhase.RUNNING or of.last_exit is not None for of in runs)
 
@@ -51,7 +50,6 @@ def _is_up(run: PodRun, name: str) -> bool:
 
 
 def _ended_well(workload: Workload, run: PodRun) -> bool:
-    """Return whether every container except sidecars succeeded."""
     for each in workload.containers:
         last = run.of(each.name).last_exit
         if each.kind is not ContainerKind.SIDECAR and (last is None or last.code):

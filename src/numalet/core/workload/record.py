@@ -27,8 +27,6 @@ class PodRecord(Value):
 
 
 class EventKind(Enum):
-    """Whether an event needs attention."""
-
     NORMAL = "Normal"
     WARNING = "Warning"
 
@@ -63,7 +61,6 @@ def event_about(
     container: str = "",
     causes: tuple[Cause, ...] = (),
 ) -> NodeEvent:
-    """An event about a pod, without a resource version."""
     return NodeEvent(
         kind=kind,
         reason=reason,

@@ -24,8 +24,6 @@ class RestartPolicy(Enum):
 
 
 class WorkloadSource(Enum):
-    """The source of the pod."""
-
     API = "api"
     FILE = "file"
     """A file in the manifest folder: a static pod."""

@@ -56,7 +56,6 @@ def _mini(pen: Pen, group: Element, block: NumaBlock, place: Box) -> None:
 
 
 def _words(pen: Pen, block: NumaBlock) -> str:
-    """Return the text that a pointer shows."""
     parts = [f"NUMA node {block.node_id}"]
     if block.cpus:
         listed = cpu_set.text(cell.cpu for cell in block.cpus)

@@ -38,7 +38,6 @@ def mark(pen: Pen, group: Element, blocks: Sequence[NumaBlock], place: Box) -> f
 
 
 def css_class(pen: Pen, cell: CpuCell) -> str:
-    """Return the colour class of a CPU."""
     if cell.use is CpuUse.EXCLUSIVE:
         return pen.colours.of(cell.pod_uid)
     return "kept" if cell.use is CpuUse.RESERVED else _unheld(pen)
@@ -70,7 +69,7 @@ def _counts(pen: Pen, cells: Sequence[CpuCell]) -> str:
 
 
 def _cell_px(cores: Sequence[Sequence[CpuCell]], width_px: float, is_opened: bool) -> int:
-    """Return the largest size of cells that limits their height; 0 if there is none."""
+    """Return the largest size of cells that limits their height, or 0."""
     threads = max((len(core) for core in cores), default=1)
     for size_px in _CELLS_PX:
         per_line = int((width_px + _CORE_GAP_PX) // (size_px + _CORE_GAP_PX))

@@ -30,7 +30,6 @@ _WORDS: Final = {
 
 
 def of_node(pen: Pen, block: NumaBlock) -> list[MapDevice]:
-    """Return the devices that are attached to this NUMA node alone."""
     return [each for each in pen.chart.devices if each.nodes == (block.node_id,)]
 
 
@@ -66,7 +65,6 @@ def mark_owners(pen: Pen, group: Element, block: NumaBlock, place: Box) -> float
 
 
 def words(pen: Pen, device: MapDevice) -> str:
-    """Return all facts about a device."""
     parts = [f"{device.resource} {device.device_id}: {_WORDS[device.state]}"]
     if device.pod_uid:
         parts.append(f"held by {pen.pod_title(device.pod_uid)}")

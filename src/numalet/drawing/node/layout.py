@@ -86,7 +86,6 @@ def rows(tiles: Sequence[Tile], width_px: int, px_per_byte: float) -> list[list[
 
 
 def scale(of: Iterable[Section], width_px: int) -> float:
-    """Return the scale in px per byte."""
     parts = [section.tiles for section in of]
     largest = max((tile.total_bytes for tiles in parts for tile in tiles), default=0)
     if not largest:
@@ -104,7 +103,6 @@ def scale(of: Iterable[Section], width_px: int) -> float:
 
 
 def is_folded(tile: Tile) -> bool:
-    """Return whether it stands for several NUMA nodes."""
     return len(tile.blocks) > 1
 
 
@@ -186,5 +184,4 @@ def _kind(chart: NodeMap, block: NumaBlock) -> object:
 
 
 def _about(size_bytes: int) -> str:
-    """Round to two digits."""
     return f"{size_bytes:.2g}"

@@ -53,7 +53,6 @@ def distances(pen: Pen, picture: Element, top_px: float, width_px: int) -> float
 
 
 def _matrix(pen: Pen, picture: Element, top_px: float, width_px: int) -> float:
-    """Draw a row for each source node, a column for each target."""
     nodes = pen.chart.nodes
     cell_px = min((width_px - 32) // len(nodes), 36)
     pen.line(picture, "Distances between NUMA nodes", Box(0, top_px, width_px), "heading")

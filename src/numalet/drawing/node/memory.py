@@ -44,7 +44,6 @@ def summed(blocks: Sequence[NumaBlock]) -> tuple[MemoryBar, ...]:
 
 
 def group_of(pen: Pen, node_id: int) -> MemoryGroup | None:
-    """Return the group of several NUMA nodes that contains this one."""
     return next((each for each in pen.chart.groups if node_id in each.nodes), None)
 
 

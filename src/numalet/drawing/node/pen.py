@@ -18,7 +18,7 @@ PAD_PX: Final = 8
 BAR_PX: Final = 16
 
 Link = Callable[[frozenset[int]], str]
-"""The address of the page on which exactly these NUMA nodes are opened."""
+"""Returns the address of the page with exactly these NUMA nodes opened."""
 
 
 class Pen(Value, kw_only=True):
@@ -33,7 +33,6 @@ class Pen(Value, kw_only=True):
     cells: bool
 
     def pod_title(self, uid: str) -> str:
-        """Return the name of a pod, or its uid."""
         pod = self.pods.get(uid)
         return uid if pod is None else pod.title
 

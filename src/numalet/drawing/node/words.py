@@ -19,7 +19,6 @@ _CLASSES = {
 
 
 def summary(chart: NodeMap) -> str:
-    """Describe the node, its free resources, and problems."""
     return " ".join(_sentences(chart))
 
 
@@ -29,7 +28,6 @@ def class_words(block: NumaBlock) -> str:
 
 
 def tile_title(tile: Tile) -> str:
-    """Return the heading of a block."""
     if not is_folded(tile):
         return f"NUMA node {tile.node_ids[0]}"
     what = "without memory" if tile.blocks[0].node_class is NodeClass.EMPTY else "alike"

@@ -270,7 +270,6 @@ def _changed(before: Mapping[str, T], changes: Mapping[str, T | None]) -> Mappin
 def _with_needs(
     before: Release, gates: Mapping[str, Gate], needs: Mapping[str, tuple[str, ...]]
 ) -> Mapping[str, Gate]:
-    """Add the dependencies, which the tables of stages lack."""
     former = {name: gate.needs for name, gate in before.gates.items() if gate.needs}
     wanted = {**former, **needs}
     changed = {

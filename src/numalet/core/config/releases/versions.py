@@ -34,17 +34,14 @@ class MinorVersion(Value, order=True):
 
     @property
     def release(self) -> Release | None:
-        """The release, if numalet knows it."""
         return named(self.name)
 
     @property
     def nearest(self) -> Release:
-        """The release, or the nearest known one."""
         return self.release or (RELEASES[0] if self._is_older else NEWEST)
 
     @property
     def why_unknown(self) -> str:
-        """Why numalet cannot follow this unknown release."""
         if self.name in _WITHOUT_SOURCE:
             return "the source of its kubelet was not to be had"
         return f"it is {'older' if self._is_older else 'newer'} than all that are known"

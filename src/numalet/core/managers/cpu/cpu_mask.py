@@ -31,7 +31,6 @@ def of(cpus: Iterable[int]) -> CpuMask:
 
 
 def ids(mask: CpuMask) -> list[int]:
-    """Return the CPU ids, ascending."""
     digits = bin(mask)[:1:-1]
     set_bits = []
     at = digits.find("1")

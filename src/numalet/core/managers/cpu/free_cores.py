@@ -52,7 +52,6 @@ def with_count(topology: CpuTopology, free: CpuMask, count: int) -> CpuMask:
 
 
 def touched(topology: CpuTopology, cpus: CpuMask) -> CpuMask:
-    """Return the cores that have some of these CPUs."""
     cores = cpu_mask.EMPTY
     for core_ids, offsets in topology.core_layouts:
         for offset in offsets:

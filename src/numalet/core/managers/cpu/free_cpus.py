@@ -83,7 +83,6 @@ def _cores_around(topology: CpuTopology, free: CpuMask) -> list[CpuMask]:
 
 
 def _each(topology: CpuTopology, sets: Iterable[CpuMask]) -> Iterator[CpuMask]:
-    """Yield all CPUs of each core, set after set, by ascending id."""
     for core_ids in sets:
         left = core_ids
         while left:

@@ -48,7 +48,6 @@ class NodeSets(Value, dict=True):
 
     @cached_property
     def _sockets(self) -> Parts:
-        """The nodes of each socket, each socket with weight 1."""
         parts = self.topology.nodes_of_socket.values()
         return tuple((numa_mask.of(node.part_id for node in nodes), 1) for nodes in parts)
 
@@ -118,7 +117,6 @@ class CpuHintFamily(Value, dict=True):
 
     @cached_property
     def _tried(self) -> list[tuple[NumaMask, bool]]:
-        """The offered sets of few nodes, and whether each is preferred."""
         nodes, reused = self.sets.all_nodes, self.reuse_nodes
         size = self.sets.preferred_size(self.count)
         spanning = self.sets.spanning(size)

@@ -55,7 +55,6 @@ class CpuLedger(Value, dict=True):
 
     @cached_property
     def default_mask(self) -> CpuMask:
-        """The shared pool as a mask."""
         return cpu_mask.of(self.default)
 
     def _with_mask(self, mask: CpuMask) -> CpuLedger:

@@ -32,8 +32,6 @@ from numalet.core.model.value import Value
 
 
 class CpuPodPools(Value):
-    """Hints and CPUs for pods that are placed as a whole."""
-
     policy: CpuStaticPolicy
     are_placed_anew: bool
     """Kubelet bug: a restart picks CPUs for a running pod again, and forgets the first ones."""

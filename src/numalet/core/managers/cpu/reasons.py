@@ -148,8 +148,6 @@ class OtherSize(Value):
 
 
 class NoNodesFit(Value):
-    """No hints: all NUMA nodes together have too few free CPUs."""
-
     code: ClassVar[str] = "cpu/no-nodes-fit"
     sentence: ClassVar[str] = (
         "{requested} CPUs requested; {available} free on all NUMA nodes together."
@@ -159,8 +157,6 @@ class NoNodesFit(Value):
 
 
 class TooFewCpusOnNodes(Value):
-    """Not offered: too few CPUs of these nodes are free."""
-
     code: ClassVar[str] = "cpu/too-few-on-nodes"
     sentence: ClassVar[str] = "NUMA nodes {mask} have {available} CPUs free; {requested} requested."
     brief: ClassVar[str] = "{short} CPUs short ({available} free)"

@@ -21,8 +21,6 @@ from numalet.core.model.value import Value
 
 
 class ReservedCpus(Value):
-    """Reserved CPUs, and all CPUs of their cores."""
-
     cpus: CpuMask
     whole_cores: CpuMask
 

@@ -40,7 +40,6 @@ class CpuStaticPolicy(Value):
 
     @property
     def allocatable(self) -> CpuSet:
-        """The CPUs that containers may hold exclusively."""
         return cpu_mask.to_set(self.topology.cpus & ~self.reserved.cpus)
 
     @property

@@ -57,7 +57,6 @@ def take(
 
 
 def _node_counts(topology: CpuTopology, nodes_free: int, count: int, group_size: int) -> range:
-    """Return the numbers of NUMA nodes to try, from the minimum on an empty machine."""
     groups = _up(topology.cpus.bit_count(), group_size)
     groups_needed = _up(count, group_size)
     fewest = _up(groups_needed, _up(groups, len(topology.nodes)))

@@ -88,7 +88,6 @@ class CpuTopology(Value, dict=True):
 
     @property
     def node_ids(self) -> tuple[int, ...]:
-        """Ids of the NUMA nodes that have CPUs, ascending."""
         return tuple(node.part_id for node in self.nodes)
 
 

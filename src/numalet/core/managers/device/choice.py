@@ -42,8 +42,6 @@ class Stuck(Value):
 
 
 class _Basket(Mutable):
-    """The devices taken so far, and the number still needed; lives inside one call."""
-
     needed: int
     chosen: set[str] = field(default_factory=set)
 

@@ -55,7 +55,6 @@ class DevicePolicy(Value):
         }
 
     def _nodes_of(self, ledger: DeviceLedger, resource: str) -> NumaMask:
-        """Return the NUMA nodes that the hints of a resource may use."""
         if not self.hints_over_device_nodes:
             return self.all_nodes
         return ledger.inventory.devices_of(resource).nodes & self.all_nodes or self.all_nodes

@@ -25,7 +25,6 @@ class DeviceRecord(Value):
 
     @property
     def device_ids(self) -> frozenset[str]:
-        """The ids, each once."""
         return frozenset(name for group in self.by_node.values() for name in group)
 
 
@@ -37,8 +36,6 @@ InUse = Mapping[str, frozenset[str]]
 
 
 class ReusableDevices(Value):
-    """Devices that later containers of one pod may reuse, by resource."""
-
     pod_uid: str
     device_ids: Mapping[str, frozenset[str]]
 
@@ -107,7 +104,6 @@ class DeviceLedger(Value):
         )
 
     def free(self, resource: str) -> frozenset[str]:
-        """Return the healthy devices that are not in use."""
         return self.inventory.healthy(resource) - self.in_use.get(resource, frozenset())
 
     def holders(self, pod_uid: str | None = None) -> list[ContainerKey]:

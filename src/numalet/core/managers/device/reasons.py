@@ -9,8 +9,6 @@ from numalet.core.model.value import Value
 
 
 class ChangedRequest(Value):
-    """The container holds another number of devices than it requests now."""
-
     code: ClassVar[str] = "device/changed-request"
     sentence: ClassVar[str] = (
         "Container {container} of pod {pod_uid} holds {recorded} of {resource} and requests "
@@ -55,8 +53,6 @@ class NoneHealthy(Value):
 
 
 class HeldNotHealthy(Value):
-    """A device that the container holds is no longer healthy."""
-
     code: ClassVar[str] = "device/held-not-healthy"
     sentence: ClassVar[str] = (
         "Container {container} holds the device {device} of {resource}, which is no longer healthy."
@@ -181,8 +177,6 @@ class LeavesOutReused(Value):
 
 
 class TooFewDevicesOnNodes(Value):
-    """Not offered: too few usable devices are attached to this set."""
-
     code: ClassVar[str] = "device/too-few-on-nodes"
     sentence: ClassVar[str] = (
         "NUMA nodes {mask} have {usable} of {resource} available; {requested} requested."

@@ -63,7 +63,6 @@ class MemoryHintFamily(Value, dict=True):
 
     @cached_property
     def as_rule(self) -> HintRule | None:
-        """The offered sets as a rule."""
         # Sums that wrap around follow no rule.
         if self._wraps_around:
             return None
@@ -149,7 +148,6 @@ class MemoryHintFamily(Value, dict=True):
 
 
 def family(ledger: MemoryLedger, pod_uid: str, demand: Demand) -> MemoryHintFamily:
-    """Return the sets that can hold a demand of this pod."""
     if len(ledger.nodes) > few_nodes.MOST_NODES:
         return MemoryHintFamily(ledger, pod_uid, demand)
     # Cache the last enumeration in the ledger: after a hint "any node", or one that is too small,
@@ -177,7 +175,6 @@ def _open_sets(nodes: Mapping[int, NodeMemory], demand: Demand) -> OpenSets:
 
 
 def _possible_islands(ledger: MemoryLedger, pod_uid: str) -> list[NumaMask]:
-    """Return the candidates outside the open part: used nodes, groups, reusable memory."""
     in_use = [
         (1 << node_id, node.group) for node_id, node in ledger.nodes.items() if node.assignments
     ]

@@ -43,8 +43,6 @@ _Parts = Mapping[str, Demand]
 
 
 class MemoryPodPools(Value):
-    """Hints and memory for pods that are placed as a whole."""
-
     policy: MemoryStaticPolicy
 
     def hints(self, ledger: MemoryLedger, pod: Pod) -> ProviderHints | Refused:
@@ -61,7 +59,6 @@ class MemoryPodPools(Value):
         return self.policy.hints_for(ledger, pod, total) if total else NO_HINTS
 
     def allocate(self, ledger: MemoryLedger, pod: Pod, affinity: Hint) -> MemoryLedger | Refused:
-        """Allocate the pod's memory, and divide it among its containers."""
         total = demand.of_pod_level(pod, self.policy.behaviour)
         if not demand.is_guaranteed(pod) or isinstance(total, NotAnInteger):
             return ledger
@@ -87,7 +84,6 @@ class MemoryPodPools(Value):
         return allocation.allocate_whole(ledger, pod.uid, whole, divided)
 
     def _stays(self, ledger: MemoryLedger, pod: Pod, total: Demand) -> bool:
-        """Return whether the pod keeps its current memory."""
         if self.policy.behaviour.pods_placed_whole_are_placed_anew:
             return False
         held = ledger.pods.get(pod.uid, ())

@@ -170,8 +170,6 @@ class NodeInUse(Value):
 
 
 class TooLittleFree(Value):
-    """Not offered: these nodes have too little free memory."""
-
     code: ClassVar[str] = "memory/too-little-free"
     sentence: ClassVar[str] = (
         "NUMA nodes {mask} have {free_bytes} of {resource} free; {asked_bytes} requested."

@@ -76,7 +76,6 @@ class MemoryStaticPolicy(Value):
         return hints.in_place(block for blocks in records for block in blocks)
 
     def _has_ended(self, ledger: MemoryLedger, pod: Pod, container: Container) -> bool:
-        """Return whether this init container, which has no record, has ended."""
         if self.behaviour.ended_init_containers_return:
             return False
         names = [each.name for each in pod.containers()]
@@ -209,14 +208,12 @@ class MemoryStaticPolicy(Value):
 
 
 def _without_reuse(ledger: MemoryLedger, pod_uid: str) -> MemoryLedger:
-    """Remove this pod's reusable memory."""
     if not pod_uid or ledger.reusable.pod_uid != pod_uid:
         return ledger
     return ledger.with_reusable(NOTHING_REUSABLE)
 
 
 def _missing_type(ledger: MemoryLedger, asked: Demand) -> UnknownMemoryType | None:
-    """Return a requested type that some node has no table for, if any."""
     is_known = asked.keys() <= ledger.capacity.types
     return None if is_known else hints.missing_type(ledger.nodes, asked)
 

@@ -92,7 +92,6 @@ def give_back(
 
 
 def _move(nodes: dict[int, NodeMemory], node_id: int, resource: str, size_bytes: int) -> None:
-    """Move bytes from free to reserved on one node."""
     node = nodes[node_id]
     after = moved(node.tables, resource, size_bytes)
     nodes[node_id] = NodeMemory(node.assignments, after, node.group)
