@@ -268,8 +268,8 @@ def test_wrong_questions_are_refused(
 @pytest.mark.parametrize(
     ("option", "content", "problem"),
     [
-        ("--dump", "", "there are no nodes in FILE; a dump is what 'kubectl get nodes,"),
-        ("--dump", '{"kind": "List", "items": [{"kind": "Service"}]}', "there are no nodes in"),
+        ("--dump", "", "no nodes in FILE; write a dump with 'kubectl get nodes,"),
+        ("--dump", '{"kind": "List", "items": [{"kind": "Service"}]}', "no nodes in"),
         ("--dump", "\x00\x01\x02", "FILE"),
         ("--fleet", "", "FILE"),
         ("--fleet", '{"kind": "List", "items": []}', "the field 'pools' is missing"),

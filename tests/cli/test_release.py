@@ -218,7 +218,7 @@ def test_a_recorded_simulation_is_of_its_release(
     assert document(numalet, "simulate", file, "--release", "v1.34.7")["release"] == "1.34"
     refused = numalet("simulate", file, "--release", "1.36")
     assert refused.status == 2
-    assert "this scenario is of release 1.34" in refused.err
+    assert "this scenario was recorded with release 1.34" in refused.err
 
 
 def test_releases_are_an_axis_of_a_comparison(numalet: Runner, odd: tuple[str, ...]) -> None:

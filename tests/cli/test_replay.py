@@ -180,7 +180,7 @@ def test_several_processes_give_the_same_results_in_the_same_order(tmp_path: Pat
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("", "it contains no scenario"),
+        ("", "no scenarios in this file"),
         ("{}\n", "'machine'"),
         ("{\n", "this line is not JSON"),
     ],
@@ -235,7 +235,7 @@ def test_a_release_is_that_of_scenarios_that_name_none(tmp_path: Path) -> None:
     fine, other = run(path, "--release", "v1.34.1"), run(path, "--release", "1.35")
 
     assert (named["release"], fine.exit_code, other.exit_code) == ("1.34", 0, 2)
-    assert f"{path}:2: this scenario is of release 1.34, and 1.35 was chosen" in other.stderr
+    assert f"{path}:2: this scenario was recorded with release 1.34" in other.stderr
     assert "1 passed, 0 failed" in other.stdout
 
 
@@ -246,5 +246,5 @@ def test_a_scenario_that_names_two_releases_is_unusable(tmp_path: Path) -> None:
     ended = run(path)
 
     assert ended.exit_code == 2
-    assert "this scenario is of release 1.34, and 1.35 was chosen" in ended.stderr
+    assert "this scenario was recorded with release 1.34" in ended.stderr
     assert "release 1.37 can not be followed" in ended.stderr

@@ -252,7 +252,7 @@ def test_no_config_file_means_none(option: str, numalet: Runner) -> None:
     ended = numalet("simulate", *TWO_NODES, "--no-config-file", option, "x", GUARANTEED)
 
     assert ended.status == 2
-    assert f"{option} 'x' conflicts with --no-config-file" in ended.err
+    assert f"{option} 'x' cannot be combined with --no-config-file" in ended.err
 
 
 def test_page_counts_that_are_none_are_refused(numalet: Runner) -> None:

@@ -129,7 +129,7 @@ def test_who_is_not_there_can_not_be_forgotten(numalet: Runner, state: Path) -> 
 
     assert (ended.status, contents(state)) == (2, before)
     assert ended.err == (
-        f"error: --forget 'x': no pod with this uid is in the state files; known are {UID}\n"
+        f"error: --forget 'x': the state files contain no pod with this uid, only {UID}\n"
     )
 
 
@@ -317,15 +317,15 @@ def test_one_scenario_at_a_time(numalet: Runner, scenario: Path) -> None:
     several = numalet("simulate", str(scenario))
 
     assert (beside.status, several.status) == (2, 2)
-    assert "holds 2 documents, some of them scenarios" in beside.err
-    assert "holds 2 documents, some of them scenarios" in several.err
+    assert "2 documents, some of them scenarios" in beside.err
+    assert "2 documents, some of them scenarios" in several.err
 
 
 def test_a_scenario_goes_with_no_other_piece(numalet: Runner, scenario: Path) -> None:
     ended = numalet("simulate", str(scenario), "-m", "2n4c2t", "--kube-reserved", "cpu=1")
 
     assert ended.status == 2
-    assert ended.err.startswith("error: --machine, --kube-reserved does not go together with")
+    assert ended.err.startswith("error: --machine, --kube-reserved cannot be combined with")
 
 
 def _with_steps(scenario: Path, steps: list[object]) -> str:

@@ -172,7 +172,7 @@ def test_unknown_choices_are_unusable_input(
 ) -> None:
     ended = small(numalet, pods, option, value)
     assert (ended.status, ended.out) == (2, "")
-    assert f"{option} {value!r} is unknown; it must be one of {known}" in ended.err
+    assert f"{option} {value!r} is unknown; expected one of {known}" in ended.err
 
 
 def test_no_pods_are_unusable_input(numalet: Runner) -> None:

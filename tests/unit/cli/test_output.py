@@ -16,7 +16,7 @@ from rich.text import Text
 from numalet.cli import output
 from numalet.cli.output import OutputFormat
 from numalet.core.model.findings import Location, Severity
-from numalet.insight.usecases.findings import FilesNoPods
+from numalet.insight.usecases.findings import no_pods
 from numalet.io.findings.files import FilesNotAFile
 
 
@@ -56,7 +56,7 @@ SENTENCE = f"'{'x' * 60}' is no regular file, so it can not be replaced as a who
 
 
 def test_a_finding_is_one_line_where_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:
-    output.show_findings([FINDING, FilesNoPods(severity=Severity.NOTE)])
+    output.show_findings([FINDING, no_pods().of_severity(Severity.NOTE)])
 
     assert capsys.readouterr().err.splitlines() == [
         f"error: a.yaml:3: {SENTENCE}",

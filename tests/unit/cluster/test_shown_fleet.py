@@ -10,9 +10,10 @@ import pytest
 from numalet.cluster.following import FollowedView
 from numalet.cluster.shown_fleet import FollowedFleet, StillFleet
 from numalet.core.cluster.cluster import Cluster
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput
 from numalet.dashboard.sources import OutOfDate
-from numalet.insight.usecases.clusters import ClusterNothingToRead, OpenedCluster
+from numalet.insight.usecases.clusters import OpenedCluster
 
 
 def _view(cluster: Cluster) -> FollowedView:
@@ -44,7 +45,7 @@ async def test_a_lost_connection_is_said_once_and_its_end_too() -> None:
     now, cluster = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), Cluster()
     fleet = FollowedFleet(clock=lambda: now)
     lost = OpenedCluster(cluster, {})
-    why = ClusterNothingToRead(sources="x")
+    why = input_error.NotFound("no nodes in x")
     await fleet.receive(FollowedView(lost))
     assert fleet.out_of_date is None
 
@@ -65,7 +66,7 @@ async def test_a_lost_connection_is_said_once_and_its_end_too() -> None:
 
 
 async def test_a_cluster_that_never_could_be_listed_is_an_error() -> None:
-    why = ClusterNothingToRead(sources="x")
+    why = input_error.NotFound("no nodes in x")
     with pytest.raises(BadInput):
         await FollowedFleet().receive(FollowedView(None, problems=(why,)))
 

@@ -10,10 +10,10 @@ import httpx
 import pytest
 
 from numalet.core.cluster.cluster import Cluster, ClusterNode, Controller, UndecidedNode
+from numalet.core.model import input_error
 from numalet.core.node.node import Node, start
 from numalet.dashboard.application import application
 from numalet.dashboard.sources import OutOfDate
-from numalet.insight.usecases.clusters import ClusterNothingToRead
 from values import gpu_fleet
 from values.gpu_fleet import GPU, split_fleet
 
@@ -52,7 +52,7 @@ def _fleet() -> Cluster:
     # Pods of DaemonSets are no shapes that are asked about.
     owners = {uid: Controller("DaemonSet", "each") for uid in "bdx"}
     cluster = gpu_fleet.cluster(nodes, [gpu_fleet.pod("waits", 4)], owners)
-    why = ClusterNothingToRead(sources=_EVIL)
+    why = input_error.NotFound(f"no nodes in {_EVIL}")
     return replace(cluster, undecided={"dark": UndecidedNode(name="dark", why=why, pool="gpus")})
 
 

@@ -40,7 +40,7 @@ def test_a_text_or_mapping_is_no_list(given: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("argument", "value"), [("policies", "restrict"), ("scopes", "node")])
 def test_a_policy_or_scope_is_one_that_exists(argument: str, value: str) -> None:
-    with refused_with("explain/unknown-choice") as raised:
+    with refused_with("input/not-supported") as raised:
         what_if(**{argument: [value]})
     assert repr(value) in str(raised.value)
 
@@ -123,7 +123,7 @@ def test_questions_to_a_cluster(tmp_path: Path) -> None:
     assert numalet.fit(cluster, PODS[0])["shapes"][0]["fits"] is True
     assert numalet.traps(cluster, PODS[0])["traps"] == []  # type: ignore[arg-type]
     assert numalet.free(cluster, PODS[0], nodes=["a-0"])["fit"] == 1
-    with refused_with("explain/unknown-choice"):
+    with refused_with("input/not-supported"):
         numalet.free(cluster, PODS[0], nodes=["b-0"])
     two = tmp_path / "two.yaml"
     pod = "{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: {containers: [{name: c}]}}\n"

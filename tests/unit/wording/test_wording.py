@@ -25,7 +25,7 @@ from numalet.core.managers.memory.reasons import (
 from numalet.core.model.findings import Finding, Location
 from numalet.core.model.go_text import GoText
 from numalet.core.model.quantity import Quantity
-from numalet.insight.usecases.simulating import FilesUnknownUid
+from numalet.insight.usecases.state_doctor import RebaseNoStateFiles
 from numalet.wording import english, kubelet, kubelet_start, numbers
 
 CRASH = KubeletWouldCrash("c", "memory", UnknownMemoryType("hugepages-2Mi", 0))
@@ -77,10 +77,10 @@ def test_a_hint_is_said_in_words(hint: Hint, text: str) -> None:
 
 
 def test_a_sentence_shows_the_fields_of_its_finding() -> None:
-    finding = FilesUnknownUid(uid="x", known="none")
+    finding = RebaseNoStateFiles(path="x")
 
     assert str(finding) == (
-        "--forget 'x': no pod with this uid is in the state files; known are none"
+        "no state files in 'x'; name a kubelet's root directory, or a copy of files from it"
     )
 
 

@@ -9,7 +9,6 @@ from numalet.core.managers.device.inventory import Device
 from numalet.core.model import cpu_set, input_error
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.node.node import Devices
-from numalet.insight.usecases.comparing import ExplainUnknownChoice
 
 T = TypeVar("T")
 
@@ -39,7 +38,10 @@ def choices(argument: str, given: Iterable[str], known: Collection[str]) -> tupl
     if unknown:
         listed = ", ".join(known)
         raise BadInput(
-            ExplainUnknownChoice(option=argument, value=str(each), known=listed) for each in unknown
+            input_error.NotSupported(
+                f"{argument} {str(each)!r} is unknown", expected=f"one of {listed}"
+            )
+            for each in unknown
         )
     return values
 

@@ -16,32 +16,12 @@ from numalet.core.cluster.classes import ClassSpec
 from numalet.core.cluster.cluster import Cluster
 from numalet.core.cluster.objects import ClusterObjects
 from numalet.core.config.releases.table import RELEASES
-from numalet.core.model.findings import BadInput, Finding
+from numalet.core.model import input_error
+from numalet.core.model.findings import BadInput
 from numalet.core.model.value import Value, field, replace
 from numalet.insight.usecases import fleets
 from numalet.insight.usecases.fleets import Fleet
 from numalet.io.documents import cluster_dump, fleet_file, yaml_source
-
-
-class ClusterNothingToRead(Finding):
-    sentence = (
-        "there are no nodes in {sources}; a dump is what 'kubectl get nodes,pods,pdb -A -o json' "
-        "prints"
-    )
-    sources: str
-
-
-class ClusterWithoutNodes(Finding):
-    sentence = "the cluster at {server} has no nodes"
-    server: str
-
-
-class ClusterDescribedAndListed(Finding):
-    sentence = (
-        "{path!r} describes a fleet; it stands alone, or gives classes to the nodes of a dump with"
-        " --class"
-    )
-    path: str
 
 
 class ClusterSources(Value, kw_only=True):
@@ -92,14 +72,20 @@ def opened(sources: ClusterSources) -> OpenedCluster:
             if sources.is_description or fleet_file.is_fleet_file(path)
         ]
         if described and len(sources.paths) > 1:
-            raise BadInput([ClusterDescribedAndListed(path=described[0])])
+            raise input_error.Conflict(
+                f"{described[0]!r} is a fleet file and cannot be combined with dumps; name it "
+                "alone, or use it with --class to describe the nodes of a dump"
+            ).bad_input()
         if described:
             fleet = fleets.load(described[0])
             return OpenedCluster(fleet.cluster(sources.pool_label), specs_of(fleet.rules()))
         listed = cluster_dump.load(sources.paths)
         if not listed.nodes:
-            named = ", ".join(sources.paths)
-            raise BadInput([ClusterNothingToRead(sources=named), *listed.notes])
+            none = input_error.NotFound(
+                f"no nodes in {', '.join(sources.paths)}; write a dump with "
+                "'kubectl get nodes,pods,pdb -A -o json'"
+            )
+            raise BadInput([none, *listed.notes])
         return listed_cluster(listed, sources)
 
 
@@ -112,7 +98,8 @@ def listed_cluster(listed: ClusterObjects, sources: ClusterSources) -> OpenedClu
     given = classes_of(sources)
     rules = given.rules()
     if not listed.nodes:
-        raise BadInput([ClusterWithoutNodes(server=", ".join(sources.paths)), *listed.notes])
+        none = input_error.NotFound(f"the cluster at {', '.join(sources.paths)} has no nodes")
+        raise BadInput([none, *listed.notes])
     return OpenedCluster(
         building.build(
             replace(listed, notes=(*given.notes, *listed.notes)), rules, sources.pool_label

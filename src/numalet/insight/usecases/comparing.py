@@ -11,6 +11,7 @@ from numalet.core.config.feature_gates import rules_of
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases.release import Release
 from numalet.core.config.rules import Scope, TopologyPolicy
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
@@ -18,7 +19,7 @@ from numalet.insight.explain import matrix
 from numalet.insight.explain.matrix import NamedConfig, NamedMachine, Options, Order, Variant
 from numalet.insight.usecases import kubelet_at_hand, simulating
 from numalet.insight.usecases.explaining import machine_named
-from numalet.insight.usecases.findings import FilesNoPods, amounts_derived, pods_ignored
+from numalet.insight.usecases.findings import amounts_derived, no_pods, pods_ignored
 from numalet.insight.usecases.kubelet_at_hand import with_kubelets
 from numalet.insight.usecases.simulating import SimulateInputs
 from numalet.io import machines
@@ -32,14 +33,6 @@ from numalet.io.documents import (
 from numalet.io.documents import node_labels as node_identities
 from numalet.io.documents.kubelet_config import ConfigSources
 from numalet.io.documents.pod_manifest import PodOptions
-
-
-class ExplainUnknownChoice(Finding):
-    sentence = "{option} {value!r} is unknown; it must be one of {known}"
-    option: str
-    value: str
-    known: str
-
 
 LIVE: Final = "this machine"
 NO_FILE: Final = "no file"
@@ -83,7 +76,7 @@ def compare(comparison: Comparison) -> PreparedMatrix:
     )
     ignored = pods_ignored(loaded.ignored)
     if not loaded.pods:
-        raise BadInput([FilesNoPods(), *ignored])
+        raise BadInput([no_pods(), *ignored])
     names = comparison.machines or (None,)
     opened = [
         machines.open_machine(None) if name is None else machine_named(pieces, name)
@@ -155,7 +148,9 @@ def _choices(option: str, given: Sequence[str], known: Sequence[str]) -> Sequenc
     unknown = [value for value in values if value not in known]
     if unknown:
         raise BadInput(
-            ExplainUnknownChoice(option=option, value=value, known=", ".join(known))
+            input_error.NotSupported(
+                f"{option} {value!r} is unknown", expected=f"one of {', '.join(known)}"
+            )
             for value in unknown
         )
     # A dictionary instead of a set, to keep the order of the user.

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from numalet.core.config.rules import StartRefused
-from numalet.core.model import machine_shape
+from numalet.core.model import input_error, machine_shape
 from numalet.core.model.findings import BadInput, Finding, Findings, Location, NoteFinding
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.pod import Pod
@@ -38,38 +38,10 @@ from numalet.io.documents.pod_manifest import PodOptions
 from numalet.io.machines import LoadedMachine
 
 
-class ExplainNoPod(Finding):
-    sentence = (
-        "{path!r} has no pod that could be explained (ignored: {ignored}); give a manifest of a "
-        "pod, or of a workload that has pods"
-    )
-    path: str
-    ignored: str
-
-
-class ExplainUnknownPod(Finding):
-    sentence = "--pod {value!r}: there is no such pod; the pods are {known}"
-    value: str
-    known: str
-
-
-class ExplainSeveralPods(Finding):
-    sentence = "--pod {value!r} names several pods; write one of {known}, or a pod's uid"
-    value: str
-    known: str
-
-
 class ExplainAskedAnew(NoteFinding):
     sentence = "a kubelet rejected {pod} ({reason}); the explanation treats it as a new pod"
     pod: str
     reason: str
-
-
-class ExplainBudget(Finding):
-    sentence = (
-        "--budget {value!r} is not a duration; write seconds such as 5s or 0.5s, or 0 for no search"
-    )
-    value: str
 
 
 class ExplainInputs(Value, kw_only=True):
@@ -118,13 +90,11 @@ def prepare(question: ExplainInputs) -> PreparedCase:
     explained = pod_manifest.pods_of(inputs[-1:], options)
     if not explained.pods:
         ignored = ", ".join(f"{n} {cause.value}" for cause, n in explained.ignored.items())
-        raise BadInput(
-            [
-                ExplainNoPod(
-                    path=question.pod, ignored=ignored or "nothing", where=Location(question.pod)
-                )
-            ]
-        )
+        raise input_error.NotFound(
+            f"no pod to explain in {question.pod!r} (ignored: {ignored or 'nothing'}); name a "
+            "manifest of a pod, or of a workload with pods",
+            where=Location(question.pod),
+        ).bad_input()
     sizes = question.pieces.machine
     pieces = replace(
         question.pieces,
@@ -184,8 +154,10 @@ def _chosen(pods: Sequence[Pod], name: str | None, rejected: Container[str]) -> 
         return matching[0]
     known = ", ".join(f"{pod} ({pod.uid})" for pod in matching) or ", ".join(map(str, pods))
     if matching:
-        raise BadInput([ExplainSeveralPods(value=name, known=known)])
-    raise BadInput([ExplainUnknownPod(value=name, known=known)])
+        raise input_error.Invalid(
+            f"--pod {name!r} matches several pods", expected=f"one of {known}, or a uid"
+        ).bad_input()
+    raise input_error.NotFound(f"no pod matches --pod {name!r}; the pods are {known}").bad_input()
 
 
 def _asked_anew(pod: Pod, rejected: Mapping[str, RecordedRejection]) -> list[Finding]:
@@ -235,7 +207,9 @@ def seconds(text: str) -> float:
     """Parse a budget such as ``5s`` or ``0.5`` into seconds. Raises ``BadInput``."""
     match = _SECONDS.fullmatch(text)
     if match is None:
-        raise BadInput([ExplainBudget(value=text)])
+        raise input_error.Invalid(
+            f"invalid --budget {text!r}", expected="seconds such as 5s or 0.5s, or 0 for no search"
+        ).bad_input()
     return float(match[1])
 
 

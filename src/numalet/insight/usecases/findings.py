@@ -6,28 +6,15 @@ from collections.abc import Iterable, Mapping
 
 from numalet.core.admission import counting
 from numalet.core.config.releases.release import ReleaseRules
-from numalet.core.model.findings import Finding, NoteFinding
+from numalet.core.model import input_error
+from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.pod import Pod
 from numalet.io.documents.pod_manifest import Ignored
 from numalet.wording import numbers
 
 
-class FilesNoPods(Finding):
-    sentence = "no pod manifests; name at least one file with pods"
-
-
-class FilesPodsIgnored(NoteFinding):
-    sentence = "ignored: {counts}"
-    counts: str
-
-
-class PodsAmountsDerived(NoteFinding):
-    sentence = (
-        "the status of {pods} ({first}) has no allocatedResources: what they hold is derived from "
-        "their requests"
-    )
-    pods: str
-    first: str
+def no_pods() -> Finding:
+    return input_error.Required("no pod manifests; name at least one file with pods")
 
 
 def amounts_derived(pods: Iterable[Pod], rules: Iterable[ReleaseRules]) -> tuple[Finding, ...]:
@@ -35,7 +22,12 @@ def amounts_derived(pods: Iterable[Pod], rules: Iterable[ReleaseRules]) -> tuple
     lacking = [str(each) for each in pods if counting.lacks_amounts(each)]
     if not lacking or not any(each.allocated_resources_count for each in rules):
         return ()
-    return (PodsAmountsDerived(pods=numbers.counted(len(lacking), "pod"), first=lacking[0]),)
+    return (
+        input_error.Assumed(
+            f"the status of {numbers.counted(len(lacking), 'pod')} ({lacking[0]}) has no "
+            "allocatedResources; the amounts are derived from the requests"
+        ),
+    )
 
 
 def pods_ignored(ignored: Mapping[Ignored, int]) -> tuple[Finding, ...]:
@@ -46,4 +38,6 @@ def pods_ignored(ignored: Mapping[Ignored, int]) -> tuple[Finding, ...]:
         for cause in causes
         if cause in ignored
     ]
-    return (FilesPodsIgnored(counts=", ".join(counts)),) if counts else ()
+    if not counts:
+        return ()
+    return (input_error.Ignored(f"ignored: {', '.join(counts)}", severity=Severity.NOTE),)

@@ -11,6 +11,7 @@ from numalet.core.cluster.building import ClassRule
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Controller, Origin
 from numalet.core.config import unknown
 from numalet.core.config.rules import StartRefused
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Findings, Severity
 from numalet.core.model.machine_shape import resembles_shape
 from numalet.core.model.node_identity import NodeIdentity
@@ -39,24 +40,6 @@ from numalet.io.machines import LoadedMachine, open_machine
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _ARCHITECTURE: Final = "kubernetes.io/arch"
 _SYSTEM: Final = "kubernetes.io/os"
-
-
-class FleetConfigurationRefused(Finding):
-    sentence = "the configuration of pool {pool!r} cannot be used: {problem}"
-    pool: str
-    problem: str
-
-
-class FleetPoolPart(Finding):
-    sentence = "{pools}: {problem}"
-    pools: str
-    problem: str
-
-
-class FleetNodeNotThere(Finding):
-    sentence = "{pod} is bound to node {node}, which no pool has"
-    pod: str
-    node: str
 
 
 class FleetClass(Value):
@@ -106,7 +89,9 @@ class Fleet(Value):
             each.name: each for pool in self.pools for each in _nodes_of(pool, pool_label, bound)
         }
         strange = [
-            FleetNodeNotThere(pod=str(each.pod), node=each.pod.node_name)
+            input_error.NotFound(
+                f"{each.pod} is bound to node {each.pod.node_name}, which is in no pool"
+            )
             for each in self.pods
             if each.pod.node_name and each.pod.node_name not in made
         ]
@@ -151,9 +136,8 @@ def _of_pools(wrong: Iterable[tuple[FleetPool, Finding]], document: str) -> Iter
             yield finding
             continue
         more = f" and {len(others)} more" if others else ""
-        yield FleetPoolPart(
-            pools=f"pool {first.name!r}{more}",
-            problem=finding.located,
+        yield input_error.Invalid(
+            f"pool {first.name!r}{more}: {finding.located}",
             where=first.place.location,
             severity=finding.severity,
         )
@@ -177,7 +161,9 @@ def _opened(pool: FleetPool, described: FleetFile) -> FleetClass:
         where = pool.place.location
         raise BadInput(
             [
-                FleetConfigurationRefused(pool=pool.name, problem=str(each), where=where)
+                input_error.Invalid(
+                    f"the kubelet of pool {pool.name!r} would not start: {each}", where=where
+                )
                 for each in node.findings
             ]
             + [*warnings]

@@ -15,7 +15,8 @@ from typing import Any, Final
 from numalet.core.checkpoint import device_file
 from numalet.core.managers.device.inventory import Device
 from numalet.core.managers.device.ledger import NO_NODE
-from numalet.core.model.findings import BadInput, Finding, NoteFinding, WarningFinding
+from numalet.core.model import input_error
+from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.value import Value, replace
 from numalet.io import devices, kubelet_program, kubelets, os_problem
 from numalet.io.documents.device_file import DeviceLists
@@ -25,51 +26,6 @@ from numalet.io.files import kubelet_pod_folders, state_directory
 from numalet.io.kubelets import KubeletProcess
 from numalet.io.machines import LoadedMachine
 from numalet.wording import numbers
-
-
-class KubeletUsed(NoteFinding):
-    sentence = (
-        "the kubelet of this machine is used ({who}): {config}; {state}; {devices}; "
-        "--ignore-kubelet turns this off"
-    )
-    who: str
-    config: str
-    state: str
-    devices: str
-
-
-class KubeletSeveral(WarningFinding):
-    sentence = (
-        "several kubelets run on this machine ({who}), and none is used; name one with -c "
-        "/proc/PID/cmdline"
-    )
-    who: str
-
-
-class KubeletInside(WarningFinding):
-    sentence = (
-        "the kubelet of this machine ({who}) has settings that are not on a command line, and is "
-        "not used; give its configuration with -c"
-    )
-    who: str
-
-
-class KubeletConfigUnread(Finding):
-    sentence = (
-        "the configuration of the kubelet of this machine ({who}) cannot be read: {problem}; run "
-        "as root, give a configuration with -c, or leave the kubelet out with --ignore-kubelet"
-    )
-    who: str
-    problem: str
-
-
-class KubeletUnread(WarningFinding):
-    sentence = "{what} of the kubelet of this machine ({who}) cannot be read: {problem}; {instead}"
-    what: str
-    who: str
-    problem: str
-    instead: str
-
 
 _PATIENCE_SECONDS: Final = 2.0
 _COMMAND_LINE: Final = re.compile(r"/proc/([0-9]+)/cmdline")
@@ -136,12 +92,19 @@ def used(
     here = [*_processes(sources, root, proc, is_live=True)]
     if not here:
         every = [each.who for each in kubelets.processes(proc)]
-        several = (KubeletSeveral(who="; ".join(every)),) if len(every) > 1 else ()
-        return UsedKubelet(sources=sources, notes=several)
+        several = input_error.Ignored(
+            f"several kubelets run on this machine ({'; '.join(every)}), and numalet uses none of "
+            "them; choose one with -c /proc/PID/cmdline"
+        )
+        return UsedKubelet(sources=sources, notes=(several,) if len(every) > 1 else ())
     process = here[0]
     # Settings inside another program (k3s, for example) are not on its command line.
     if not process.is_alone:
-        return UsedKubelet(sources=sources, notes=(KubeletInside(who=process.who),))
+        inside = input_error.Ignored(
+            f"numalet does not use the kubelet of this machine ({process.who}), because some of "
+            "its settings are not on a command line; name its configuration with -c"
+        )
+        return UsedKubelet(sources=sources, notes=(inside,))
     own = kubelets.config_sources(process.seen_as, process) or ConfigSources(base=Base.FLAGS_ONLY)
     notes: list[Finding] = []
     files = {} if root is not None else _files_of(process, notes)
@@ -159,16 +122,23 @@ def used(
         known_pods=kubelet_pod_folders.uids(process.seen_as) if root is None else None,
         devices=known,
         notes=(
-            KubeletUsed(
-                who=process.who,
-                config="its flags" if own.config_file is None else f"{own.config_file}",
-                state="no state files"
-                if not files
-                else f"{numbers.counted(len(files), 'state file')} in {process.root_dir}",
-                devices=numbers.counted(found, "device"),
-            ),
+            _used_note(process, own, files, found),
             *notes,
         ),
+    )
+
+
+def _used_note(
+    process: KubeletProcess, own: ConfigSources, files: Mapping[str, str], device_count: int
+) -> Finding:
+    config = "its flags" if own.config_file is None else str(own.config_file)
+    state = "no state files"
+    if files:
+        state = f"{numbers.counted(len(files), 'state file')} in {process.root_dir}"
+    devices = numbers.counted(device_count, "device")
+    return input_error.Assumed(
+        f"numalet uses this machine's kubelet ({process.who}): {config}; {state}; {devices}; "
+        "--ignore-kubelet turns this off"
     )
 
 
@@ -192,7 +162,10 @@ def _readable(file: Path | str | None, process: KubeletProcess) -> Path | str | 
             Path(file).open("rb").close()
     except OSError as error:
         problem = f"{file}: {os_problem.text(error)}"
-        raise BadInput([KubeletConfigUnread(who=process.who, problem=problem)]) from None
+        raise input_error.Unreadable(
+            f"cannot read the configuration of this machine's kubelet ({process.who}): {problem}; "
+            "run as root, name a configuration with -c, or use --ignore-kubelet"
+        ).bad_input() from None
     return file
 
 
@@ -201,11 +174,10 @@ def _files_of(process: KubeletProcess, notes: list[Finding]) -> Mapping[str, str
         return state_directory.read(process.seen_as).files
     except BadInput as bad:
         notes.append(
-            KubeletUnread(
-                what="the state files",
-                who=process.who,
-                problem=str(bad.findings[0]),
-                instead="the node is treated as empty",
+            input_error.Unreadable(
+                f"cannot read the state files of this machine's kubelet ({process.who}), so its "
+                f"node is treated as empty: {bad.findings[0]}",
+                severity=Severity.WARNING,
             )
         )
         return {}
@@ -229,9 +201,16 @@ def _devices_of(process: KubeletProcess, notes: list[Finding]) -> DeviceLists | 
     registered = _registered(process)
     instead = "give them with --device or --devices"
     if registered:
-        instead = f"those of its checkpoint count, without unknown NUMA nodes; {instead}"
+        instead = (
+            "the devices of its checkpoint are used, whose NUMA nodes are partly unknown; or "
+            f"{instead}"
+        )
     notes.append(
-        KubeletUnread(what="the devices", who=process.who, problem=problem, instead=instead)
+        input_error.Unreadable(
+            f"cannot read the devices of this machine's kubelet ({process.who}): {problem}; "
+            f"{instead}",
+            severity=Severity.WARNING,
+        )
     )
     return registered
 

@@ -6,21 +6,10 @@ from collections.abc import Mapping
 
 from numalet.core.admission import possible_reasons
 from numalet.core.config.rules import StartRefused
-from numalet.core.model.findings import Finding, WarningFinding
+from numalet.core.model import input_error
+from numalet.core.model.findings import Finding, Severity
 from numalet.insight.simulate.session import Session
 from numalet.io.documents.pod_manifest import LoadedPods
-
-
-class PodsOtherKubelet(WarningFinding):
-    sentence = (
-        "a kubelet rejected {pod} with {reason}, which this configuration never gives: {reason} "
-        "needs {needs}, and this has {has}. The answer is not about that kubelet: give its "
-        "configuration with -c"
-    )
-    pod: str
-    reason: str
-    has: str
-    needs: str
 
 
 def contradictions(session: Session | StartRefused, pods: LoadedPods) -> Mapping[str, Finding]:
@@ -35,7 +24,10 @@ def contradictions(session: Session | StartRefused, pods: LoadedPods) -> Mapping
         reason, message = recorded.reason, recorded.message
         why = possible_reasons.why_impossible(reason, message, session.node.rules, pod)
         if why is not None:
-            found[pod.uid] = PodsOtherKubelet(
-                pod=str(pod), reason=reason, has=why.has, needs=why.needs
+            found[pod.uid] = input_error.Conflict(
+                f"a kubelet rejected {pod} with {reason}, which this configuration never does: "
+                f"{reason} needs {why.needs}, and this configuration has {why.has}. The answer is "
+                "not about that kubelet; name its configuration with -c",
+                severity=Severity.WARNING,
             )
     return found

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TypeAlias
 
 from numalet.core.config.releases.release import Release
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.value import Value
 from numalet.insight.simulate import runner
@@ -19,11 +20,6 @@ from numalet.insight.simulate.runner import Failed, Passed, Skipped
 from numalet.insight.usecases import scenario_document, scenario_file
 from numalet.insight.usecases.scenario_file import RawScenario
 from numalet.io.documents import kubelet_version
-
-
-class ScenariosEmpty(Finding):
-    sentence = "it contains no scenario; at least one is needed"
-
 
 _CHUNK = 8
 
@@ -106,7 +102,8 @@ def _tasks(files: Iterable[str]) -> Iterator[_Task]:
             yield _unusable(file, bad.findings)
             continue
         if is_empty:
-            yield _unusable(file, (ScenariosEmpty(where=Location(file)),))
+            problem = "no scenarios in this file; at least one is required"
+            yield _unusable(file, (input_error.Required(problem, where=Location(file)),))
 
 
 def report(task: _Task, release: Release | None = None) -> Report:

@@ -24,13 +24,12 @@ from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.core.config.node_allocatable import MEMORY_AVAILABLE
 from numalet.core.config.reservation import MemoryParts, NodeShare, Spare, Spread, Strategy
 from numalet.core.config.rules import MemoryPolicy, NodeRules, StartRefused
-from numalet.core.model import resources
+from numalet.core.model import input_error, resources
 from numalet.core.model.findings import (
     BadInput,
     Finding,
     Findings,
     Location,
-    NoteFinding,
     Severity,
     WarningFinding,
 )
@@ -43,52 +42,10 @@ from numalet.io.files import atomic, backups
 from numalet.io.machines import MachineChoice
 
 
-class ReserveStrategy(Finding):
-    sentence = (
-        "{value!r} is not a strategy; allowed are even, proportional, node0 and spare=N, where N "
-        "is the NUMA node that keeps all its memory"
-    )
-    value: str
-
-
-class ReserveOtherFile(Finding):
-    sentence = (
-        "--write {written!r} is another file than --config {config!r}; write into the file that "
-        "the amounts are computed from"
-    )
-    written: str
-    config: str
-
-
-class ReserveOverridden(Finding):
-    sentence = (
-        "reservedMemory of {path!r} does not count, because {other!r} replaces it; write it there"
-    )
-    path: str
-    other: str
-
-
-class ReservePolicyIsNone(NoteFinding):
-    sentence = "memoryManagerPolicy is {policy!r}: reservedMemory counts only once it is {needed!r}"
-    policy: str
-    needed: str
-
-
-class ReserveHugepagesDropped(WarningFinding):
-    sentence = "reservedMemory names {types}; huge pages cannot be reserved, so they are left out"
-    types: str
-
-
-class ReserveFlagsMustStay(WarningFinding):
-    sentence = (
-        "the amounts fit only a kubelet that also gets {flags}; they are not written into the file"
-    )
-    flags: str
-
-
 class ReserveOnNodesWithoutCpus(WarningFinding):
     sentence = (
-        "NUMA nodes {numa_nodes} have no CPUs and still keep something back: the others are full"
+        "NUMA nodes {numa_nodes} have no CPUs and reserve memory anyway, because the others are "
+        "full"
     )
     numa_nodes: str
 
@@ -141,7 +98,11 @@ def parse_strategy(text: str) -> Strategy:
     number = text.removeprefix(_SPARE)
     if text.startswith(_SPARE) and number.isascii() and number.isdigit() and len(number) < 10:
         return Spare(int(number))
-    raise BadInput([ReserveStrategy(value=text, where=Location(STRATEGY_FLAG))])
+    raise input_error.NotSupported(
+        f"unknown strategy {text!r}",
+        expected="even, proportional, node0, or spare=N to reserve nothing on NUMA node N",
+        where=Location(STRATEGY_FLAG),
+    ).bad_input()
 
 
 def plan(pieces: ReserveInputs) -> Plan:
@@ -252,7 +213,12 @@ def must_stay(pieces: ReserveInputs) -> tuple[Finding, ...]:
     flags = " ".join(f"{name}={value}" for name, value in pieces.config.flags)
     if not flags:
         return ()
-    return (ReserveFlagsMustStay(flags=flags),)
+    return (
+        input_error.Ignored(
+            f"the file does not contain these flags: {flags}; set them for the kubelet too, or "
+            "the amounts do not fit"
+        ),
+    )
 
 
 def flag_value(entries: Sequence[ReservedMemory]) -> str:
@@ -327,11 +293,17 @@ def _notes(
     if config.memory_manager_policy == MemoryPolicy.NONE.value:
         where = config.where("memoryManagerPolicy")
         findings.add(
-            ReservePolicyIsNone(policy=config.memory_manager_policy, needed=needed, where=where)
+            input_error.Ignored(
+                f"memoryManagerPolicy is {config.memory_manager_policy!r}, so the kubelet ignores "
+                f"reservedMemory; set it to {needed!r}",
+                where=where,
+                severity=Severity.NOTE,
+            )
         )
     if pages := ", ".join(sorted(dropped)):
         where = config.where("reservedMemory")
-        findings.add(ReserveHugepagesDropped(types=pages, where=where))
+        problem = f"{pages} left out of reservedMemory: the kubelet cannot reserve huge pages"
+        findings.add(input_error.Ignored(problem, where=where))
     odd = [s.numa_node for s in shares if s.reserved_bytes and not s.has_cpus]
     if odd:
         numa_nodes = ", ".join(map(str, odd))
@@ -345,9 +317,16 @@ def _check_target(pieces: ReserveInputs, path: Path) -> None:
     config_file = pieces.config.config_file
     if config_file is not None and Path(config_file).resolve() != path.resolve():
         where = Location("--write")
-        raise BadInput([ReserveOtherFile(written=str(path), config=str(config_file), where=where)])
+        raise input_error.Conflict(
+            f"{str(path)!r} is not the file of --config {str(config_file)!r}; write to the "
+            "file that the amounts are computed from",
+            where=where,
+        ).bad_input()
     # A drop-in file or a flag may override the field.
     origins = kubelet_config.load(_sources(pieces)).config.origins
     origin = origins.get("reservedMemory")
     if origin is not None and origin.document != str(config_file or path):
-        raise BadInput([ReserveOverridden(path=str(path), other=origin.document, where=origin)])
+        raise input_error.Conflict(
+            f"{origin.document!r} overrides reservedMemory of {str(path)!r}; write it there",
+            where=origin,
+        ).bad_input()

@@ -14,7 +14,7 @@ from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.numalet_config import NumaletConfig
 from numalet.core.config.releases.release import Release
 from numalet.core.config.releases.table import NEWEST
-from numalet.core.model import kubelet_view
+from numalet.core.model import input_error, kubelet_view
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.value import replace
@@ -40,38 +40,6 @@ from numalet.io.documents import (
 )
 from numalet.io.documents.typed import Place
 from numalet.wording import kubelet_start
-
-
-class ScenariosStateFile(Finding):
-    sentence = "no state file is called {value!r}; allowed: {allowed}"
-    value: str
-    allowed: str
-
-
-class ScenariosOtherRelease(Finding):
-    sentence = (
-        "this scenario is of release {release}, and {chosen} was chosen; what is recorded of one "
-        "release says nothing about another"
-    )
-    release: str
-    chosen: str
-
-
-class ScenariosStep(Finding):
-    sentence = (
-        "{value} is not a step; a step is an object with exactly one of these fields: {allowed}"
-    )
-    value: str
-    allowed: str
-
-
-class ScenariosUnknownPod(Finding):
-    sentence = (
-        "no earlier step admits a pod with the uid {uid!r}; only the uid of such a pod can stand "
-        "here"
-    )
-    uid: str
-
 
 _MEMBERS: Final = (
     *("devices", "expect", "kubelet_config", "machine", "name", "numalet_config"),
@@ -161,11 +129,7 @@ def _with_release(
     if release is None:
         return own
     if own.release is not None and own.release is not release:
-        findings.add(
-            ScenariosOtherRelease(
-                release=release.name, chosen=own.release.name, where=place.location
-            )
-        )
+        findings.add(_other_release(release, own.release, place.location))
     return replace(own, release=release)
 
 
@@ -179,8 +143,16 @@ def followed_as(scenario: Scenario, release: Release | None, where: Location) ->
         return scenario
     own = scenario.numalet.release
     if own is not None and own is not release:
-        raise BadInput([ScenariosOtherRelease(release=own.name, chosen=release.name, where=where)])
+        raise BadInput([_other_release(own, release, where)])
     return replace(scenario, numalet=replace(scenario.numalet, release=release))
+
+
+def _other_release(recorded: Release, chosen: Release, where: Location) -> Finding:
+    return input_error.Conflict(
+        f"this scenario was recorded with release {recorded.name} and cannot be replayed with "
+        f"release {chosen.name}",
+        where=where,
+    )
 
 
 def _machine(value: dict[str, Any], place: Place, findings: Findings) -> MachineInfo | None:
@@ -242,7 +214,13 @@ def _step(value: object, place: Place, known: set[str], findings: Findings) -> S
     """Decode a step; ``known`` are the uids of the pods of earlier steps."""
     if not isinstance(value, Mapping) or len(value) != 1 or next(iter(value)) not in _STEPS:
         got = sorted(map(str, value)) if isinstance(value, Mapping) else typed.described(value)
-        findings.add(ScenariosStep(value=str(got), allowed=", ".join(_STEPS), where=place.location))
+        findings.add(
+            input_error.Invalid(
+                f"invalid step {got!s}",
+                expected=f"an object with exactly one of these fields: {', '.join(_STEPS)}",
+                where=place.location,
+            )
+        )
         return None
     ((kind, what),) = value.items()
     at = place.member(kind)
@@ -282,7 +260,8 @@ def _restart(
 def _check_known(uids: tuple[str, ...], known: set[str], place: Place, findings: Findings) -> None:
     for uid in uids:
         if uid not in known:
-            findings.add(ScenariosUnknownPod(uid=uid, where=place.location))
+            problem = f"no earlier step admits a pod with the uid {uid!r}"
+            findings.add(input_error.NotFound(problem, where=place.location))
 
 
 def _devices(values: list[Any], place: Place, findings: Findings) -> Devices:
@@ -297,8 +276,13 @@ def _files(value: Mapping[str, Any], place: Place, findings: Findings) -> StateF
     files = {}
     for name, text in value.items():
         if name not in STATE_FILES:
-            allowed = ", ".join(STATE_FILES)
-            findings.add(ScenariosStateFile(value=name, allowed=allowed, where=place.location))
+            findings.add(
+                input_error.NotSupported(
+                    f"unknown state file {name!r}",
+                    expected=f"one of {', '.join(STATE_FILES)}",
+                    where=place.location,
+                )
+            )
         elif isinstance(text, str):
             files[name] = text
         else:

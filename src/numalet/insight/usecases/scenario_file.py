@@ -16,8 +16,8 @@ from typing import BinaryIO, Final
 
 import msgspec
 
-from numalet.core.model import limits
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model import input_error, limits
+from numalet.core.model.findings import BadInput, Location
 from numalet.core.model.value import Value
 from numalet.insight.simulate.scenario import (
     Scenario,
@@ -33,12 +33,6 @@ from numalet.io.findings.documents import (
     DocumentTooManyObjects,
     DocumentUnreadable,
 )
-
-
-class ScenariosNotJson(Finding):
-    sentence = "this line is not JSON: {problem}; every line must hold one scenario"
-    problem: str
-
 
 _PACKED: Final[Mapping[str, Callable[[str], gzip.GzipFile | lzma.LZMAFile]]] = {
     ".gz": gzip.GzipFile,
@@ -85,10 +79,7 @@ class RawScenario(Value):
             try:
                 return place, msgspec.json.decode(self.text)
             except (msgspec.DecodeError, RecursionError) as error:
-                finding = ScenariosNotJson(
-                    problem=str(error), where=Location(self.document, "", self.line)
-                )
-                raise BadInput([finding]) from None
+                raise _not_json(error, self.location) from None
         loaded = _documents(self.text, self.document)[self.index]
         if loaded.duplicates:
             raise BadInput(loaded.duplicates)
@@ -128,10 +119,15 @@ def _lines(path: str) -> Iterator[RawScenario]:
                 if line.strip():
                     yield RawScenario(path, line.decode("utf-8"), number)
     except UnicodeDecodeError as error:
-        where = Location(path, "", number)
-        raise BadInput([ScenariosNotJson(problem=str(error), where=where)]) from None
+        raise _not_json(error, Location(path, "", number)) from None
     except _READ_ERRORS as error:
         raise _unreadable(path, error) from None
+
+
+def _not_json(error: Exception, where: Location) -> BadInput:
+    return input_error.Invalid(
+        f"this line is not JSON ({error}); each line must contain one scenario", where=where
+    ).bad_input()
 
 
 def _whole_text(path: str) -> str:

@@ -16,6 +16,7 @@ from numalet.core.admission import counting
 from numalet.core.config.behaviour import Mode
 from numalet.core.config.releases.release import ReleaseRules
 from numalet.core.config.rules import StartRefused
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
 from numalet.core.model.pod import ContainerKey
@@ -29,7 +30,7 @@ from numalet.insight.usecases import (
     scenario_document,
     scenario_file,
 )
-from numalet.insight.usecases.findings import FilesNoPods, amounts_derived
+from numalet.insight.usecases.findings import amounts_derived, no_pods
 from numalet.insight.usecases.kubelet_at_hand import UsedKubelet, with_kubelets
 from numalet.io.documents import kubelet_config, kubelet_version, pod_manifest, yaml_source
 from numalet.io.documents import node_labels as node_identities
@@ -42,40 +43,6 @@ from numalet.io.documents.yaml_source import YamlDocument
 from numalet.io.files import state_directory
 from numalet.io.files.state_directory import StateDirectory
 from numalet.io.machines import MachineChoice
-
-
-class FilesUnknownUid(Finding):
-    sentence = "--forget {uid!r}: no pod with this uid is in the state files; known are {known}"
-    uid: str
-    known: str
-
-
-class FilesScenarioAndPieces(Finding):
-    sentence = (
-        "{option} does not go together with the scenario file {path!r}, which has its own "
-        "machine, configuration and pods; leave one of them out"
-    )
-    option: str
-    path: str
-
-
-class FilesNoConfigFile(Finding):
-    sentence = (
-        "{option} {value!r} conflicts with --no-config-file, which describes a kubelet without "
-        "any configuration file; leave one of them out"
-    )
-    option: str
-    value: str
-
-
-class FilesSeveralScenarios(Finding):
-    sentence = (
-        "{path!r} holds {count} documents, some of them scenarios; simulate accepts exactly one "
-        "scenario (use replay for many)"
-    )
-    path: str
-    count: int
-
 
 FORGET_ALL: Final = "all"
 
@@ -162,7 +129,7 @@ def prepare(pieces: SimulateInputs) -> Prepared:
         BadInput: With everything that is wrong in any of them.
     """
     if not pieces.pods and not pieces.forget:
-        raise BadInput([FilesNoPods()])
+        raise BadInput([no_pods()])
     yaml_source.refuse_second_reader((*pieces.pods, pieces.config.config_file))
     # JSON lines are not YAML, so such a file is recognised by its name.
     if len(pieces.pods) == 1 and pieces.pods[0].endswith(_LINES):
@@ -227,13 +194,20 @@ def _only_document(paths: Sequence[str], documents: Sequence[YamlDocument]) -> S
 
 
 def _several(path: str, count: int) -> BadInput:
-    return BadInput([FilesSeveralScenarios(path=path, count=count, where=Location(path))])
+    return input_error.NotSupported(
+        f"{count} documents, some of them scenarios; simulate runs one scenario, replay runs "
+        "several",
+        where=Location(path),
+    ).bad_input()
 
 
 def _from_scenario(scenario: Scenario, pieces: SimulateInputs) -> Prepared:
     options = pieces.beside_the_pods()
     if options:
-        raise BadInput([FilesScenarioAndPieces(option=", ".join(options), path=pieces.pods[0])])
+        raise input_error.Conflict(
+            f"{', '.join(options)} cannot be combined with the scenario file {pieces.pods[0]!r}, "
+            "which has its own machine, configuration and pods"
+        ).bad_input()
     if pieces.config.release is not None:
         release = kubelet_version.of_name(pieces.config.release)
         scenario = scenario_document.followed_as(scenario, release, Location(pieces.pods[0]))
@@ -329,7 +303,9 @@ def _config(sources: ConfigSources) -> LoadedConfig:
         ("--config-dir", sources.config_dir),
     ):
         if sources.base is Base.FLAGS_ONLY and value is not None:
-            raise BadInput([FilesNoConfigFile(option=option, value=str(value))])
+            raise input_error.Conflict(
+                f"{option} {str(value)!r} cannot be combined with --no-config-file"
+            ).bad_input()
     return kubelet_config.load(sources)
 
 
@@ -387,5 +363,10 @@ def _forgotten(forget: Sequence[str], held: Collection[str]) -> tuple[str, ...]:
     unknown = [uid for uid in dict.fromkeys(forget) if uid != FORGET_ALL and uid not in held]
     if unknown:
         known = ", ".join(held) or "none"
-        raise BadInput(FilesUnknownUid(uid=uid, known=known) for uid in unknown)
+        raise BadInput(
+            input_error.NotFound(
+                f"--forget {uid!r}: the state files contain no pod with this uid, only {known}"
+            )
+            for uid in unknown
+        )
     return tuple(held) if FORGET_ALL in forget else tuple(sorted(set(forget)))

@@ -14,6 +14,7 @@ from typing import Final
 from numalet.core.checkpoint import cpu_file, device_file, go_json, memory_file
 from numalet.core.checkpoint.go_json import GoJsonError
 from numalet.core.config.releases.release import Release
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.node_identity import NodeIdentity
 from numalet.core.model.pod import Pod
@@ -32,8 +33,8 @@ from numalet.io.machines import LoadedMachine, MachineChoice
 
 class RebaseHeld(Finding):
     sentence = (
-        "a kubelet is at work in {path!r} ({holder}); stop it first, and keep it stopped until "
-        "the files are written"
+        "a kubelet uses {path!r} ({holder}); stop it, and keep it stopped until the files are "
+        "written"
     )
     path: str
     holder: str
@@ -41,29 +42,14 @@ class RebaseHeld(Finding):
 
 class RebaseChangedMeanwhile(Finding):
     sentence = (
-        "{path!r} has changed since it was read, so another process writes it; nothing was written"
+        "{path!r} has changed since it was read; another process writes it, so nothing was written"
     )
     path: str
 
 
 class RebaseNoStateFiles(Finding):
     sentence = (
-        "there are no state files in {path!r}; name a kubelet's root directory, or a copy of "
-        "files from it"
-    )
-    path: str
-
-
-class FilesNoStateFile(Finding):
-    sentence = "{path!r} is none of the kubelet's state files, which are {known}"
-    path: str
-    known: str
-
-
-class FilesNoSuchPath(Finding):
-    sentence = (
-        "there is no file or directory {path!r}; name a kubelet's root directory, a copy of its "
-        "state files, or one such file"
+        "no state files in {path!r}; name a kubelet's root directory, or a copy of files from it"
     )
     path: str
 
@@ -134,7 +120,10 @@ def read(path: Path) -> StateSource:
         name = _kind_of(path, text)
         return StateSource(path, {name: text}, {name: path})
     if not path.exists():
-        raise BadInput([FilesNoSuchPath(path=str(path))])
+        raise input_error.NotFound(
+            f"no file or directory {str(path)!r}; name a kubelet's root directory, a copy of its "
+            "state files, or one of them"
+        ).bad_input()
     directory = state_directory.read(path)
     if not directory.files:
         where = Location(str(path))
@@ -168,15 +157,11 @@ def _kind_of(path: Path, text: str) -> str:
     for member, name in _MEMBERS.items():
         if member in members:
             return name
-    raise BadInput(
-        [
-            FilesNoStateFile(
-                path=str(path),
-                known=", ".join(state_directory.FILE_NAMES),
-                where=Location(str(path)),
-            )
-        ]
-    )
+    raise input_error.Invalid(
+        f"{str(path)!r} is not a state file of the kubelet",
+        expected=f"one of {', '.join(state_directory.FILE_NAMES)}",
+        where=Location(str(path)),
+    ).bad_input()
 
 
 def load_kubelet(

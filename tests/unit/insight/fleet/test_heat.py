@@ -8,10 +8,10 @@ import numalet
 from numalet.core.cluster.cluster import Cluster, ClusterNode, Origin, UndecidedNode
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.managers.device.inventory import Device, Health
+from numalet.core.model import input_error
 from numalet.core.node.node import Node
 from numalet.insight.fleet import traps
 from numalet.insight.fleet.heat import FleetCell, FleetMap, FleetMapper, FreeShare
-from numalet.insight.usecases.clusters import ClusterNothingToRead
 from values import gpu_fleet
 from values.gpu_fleet import GIB, GPU, asking, split_fleet
 
@@ -92,7 +92,7 @@ def test_devices_that_are_attached_to_no_numa_node_have_no_shares() -> None:
 
 
 def test_undecided_nodes_are_in_their_pool_and_pools_can_be_chosen() -> None:
-    why = ClusterNothingToRead(sources="x")
+    why = input_error.NotFound("no nodes in x")
     cluster = replace(
         split_fleet(),
         undecided={

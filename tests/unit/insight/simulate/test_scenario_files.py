@@ -157,8 +157,8 @@ def test_json_and_yaml_may_hold_several_scenarios(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "code", "path"),
     [
-        ("{", "scenarios/not-json", ""),
-        ("[" * 100_000, "scenarios/not-json", ""),
+        ("{", "input/invalid", ""),
+        ("[" * 100_000, "input/invalid", ""),
         ("5", "document/type", "$"),
         ({}, "document/field-missing", "$"),
         (document(name=5), "document/type", "$.name"),
@@ -177,23 +177,23 @@ def test_json_and_yaml_may_hold_several_scenarios(tmp_path: Path) -> None:
             "document/type",
             "$.devices[0].devices[0].numa_nodes",
         ),
-        (document(state_files={"memory": "{}"}), "scenarios/state-file", "$.state_files"),
+        (document(state_files={"memory": "{}"}), "input/not-supported", "$.state_files"),
         (
             document(state_files={"cpu_manager_state": 5}),
             "document/type",
             "$.state_files.cpu_manager_state",
         ),
         (document(steps=5), "document/type", "$.steps"),
-        (document(steps=[5]), "scenarios/step", "$.steps[0]"),
-        (document(steps=[{}]), "scenarios/step", "$.steps[0]"),
-        (document(steps=[{"add": {}}]), "scenarios/step", "$.steps[0]"),
-        (document(steps=[{"remove": "a", "admit": {}}]), "scenarios/step", "$.steps[0]"),
+        (document(steps=[5]), "input/invalid", "$.steps[0]"),
+        (document(steps=[{}]), "input/invalid", "$.steps[0]"),
+        (document(steps=[{"add": {}}]), "input/invalid", "$.steps[0]"),
+        (document(steps=[{"remove": "a", "admit": {}}]), "input/invalid", "$.steps[0]"),
         (document(steps=[{"remove": 5}]), "document/type", "$.steps[0].remove"),
-        (document(steps=[{"remove": "a"}]), "scenarios/unknown-pod", "$.steps[0].remove"),
+        (document(steps=[{"remove": "a"}]), "input/not-found", "$.steps[0].remove"),
         (document(steps=[{"restart": 5}]), "document/type", "$.steps[0].restart"),
         (
             document(steps=[{"restart": {"order": ["a"]}}]),
-            "scenarios/unknown-pod",
+            "input/not-found",
             "$.steps[0].restart.order",
         ),
         (
@@ -222,7 +222,7 @@ def test_a_broken_scenario_is_refused(tmp_path: Path, value: Any, code: str, pat
 def test_findings_in_yaml_have_their_line(tmp_path: Path) -> None:
     text = f"name: s\nmachine: {json.dumps(MACHINE)}\nsteps:\n- remove: a\n"
     (finding,) = findings(tmp_path, text, "s.yaml")
-    assert (finding.code, finding.where.line) == ("scenarios/unknown-pod", 4)
+    assert (finding.code, finding.where.line) == ("input/not-found", 4)
 
 
 def test_a_key_that_comes_twice_is_refused(tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_files_that_can_not_be_read_are_refused(
         ("cut.jsonl.gz", packed[:-20], "document/unreadable"),
         ("plain.jsonl.xz", b"{}", "document/unreadable"),
         ("cut.json.xz", lzma.compress(b"{}")[:-20], "document/unreadable"),
-        ("bytes.jsonl", b"\xff\n", "scenarios/not-json"),
+        ("bytes.jsonl", b"\xff\n", "input/invalid"),
         ("bytes.yaml", b"\xff\n", "document/not-utf8"),
     ]:
         (tmp_path / name).write_bytes(content)

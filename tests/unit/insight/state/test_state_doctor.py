@@ -74,7 +74,7 @@ def test_another_file_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "notes").write_text(text)
     with pytest.raises(BadInput) as bad:
         state_doctor.read(tmp_path / "notes")
-    assert codes(bad) == ["files/no-state-file"]
+    assert codes(bad) == ["input/invalid"]
 
 
 def test_a_directory_without_state_files_is_refused(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_directory_without_state_files_is_refused(tmp_path: Path) -> None:
     assert codes(bad) == ["rebase/no-state-files"]
     with pytest.raises(BadInput) as bad:
         state_doctor.read(tmp_path / "missing")
-    assert codes(bad) == ["files/no-such-path"]
+    assert codes(bad) == ["input/not-found"]
 
 
 def test_what_is_replaced_is_kept(root_dir: Path) -> None:

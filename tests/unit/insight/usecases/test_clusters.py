@@ -49,7 +49,7 @@ def test_nothing_is_no_cluster(tmp_path: Path) -> None:
     path.write_text(kube_lists.kubectl_json([]))
     with pytest.raises(BadInput) as caught:
         open_cluster(ClusterSources(paths=[str(path)]))
-    assert [each.code for each in caught.value.findings] == ["cluster/nothing-to-read"]
+    assert [each.code for each in caught.value.findings] == ["input/not-found"]
 
 
 @pytest.mark.slow

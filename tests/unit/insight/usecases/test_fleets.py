@@ -158,11 +158,11 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "effect": ({"pools": [{**POOL, "taints": ["a=b:Never"]}]}, "input/not-supported", ""),
     "match": ({"pools": [{**POOL, "match": {"name": "x"}}]}, "document/unknown-field", ""),
     "match type": ({"pools": [{**POOL, "match": {"names": 5}}]}, "document/type", ""),
-    "machine": ({"pools": [{**POOL, "machine": "profile:no"}]}, "fleet/pool-part", "$.pools[0]"),
-    "config": ({"pools": [{**POOL, "configuration": "no.yaml"}]}, "fleet/pool-part", "$.pools[0]"),
+    "machine": ({"pools": [{**POOL, "machine": "profile:no"}]}, "input/invalid", "$.pools[0]"),
+    "config": ({"pools": [{**POOL, "configuration": "no.yaml"}]}, "input/invalid", "$.pools[0]"),
     "start": (
         {"pools": [{**POOL, "configuration": {"cpuManagerPolicy": "static"}}]},
-        "fleet/configuration-refused",
+        "input/invalid",
         "$.pools[0]",
     ),
     "pods": ({"pools": [POOL], "pods": [5]}, "document/type", "$.pods[0]"),
@@ -170,7 +170,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "bad pod": ({"pools": [POOL], "pods": [pod("p", priority="x")]}, "document/type", ""),
     "pod elsewhere": (
         {"pools": [POOL], "pods": [pod("p", nodeName="x")]},
-        "fleet/node-not-there",
+        "input/not-found",
         "",
     ),
     "two pods of one uid": (
@@ -200,7 +200,7 @@ def test_a_description_stands_alone_and_is_one_document(tmp_path: Path) -> None:
     path = written(tmp_path, pools=[POOL])
     with pytest.raises(BadInput) as caught:
         open_cluster(ClusterSources(paths=[path, path]))
-    assert [each.code for each in caught.value.findings] == ["cluster/described-and-listed"]
+    assert [each.code for each in caught.value.findings] == ["input/conflict"]
     (tmp_path / "two.yaml").write_text("pools: []\n---\npools: []\n")
     with pytest.raises(BadInput) as caught:
         open_cluster(ClusterSources(paths=[str(tmp_path / "two.yaml")]))
@@ -255,7 +255,7 @@ def test_what_keeps_a_kubelet_of_a_pool_from_starting_comes_with_its_warnings(
         fleets.load(written(tmp_path, pools=[{**POOL, "configuration": MISSPELT}]))
 
     assert [each.code for each in caught.value.findings] == [
-        "fleet/configuration-refused",
+        "input/invalid",
         "config-file/unknown-field",
         "config/size-without-unit",
     ]
@@ -271,10 +271,10 @@ def test_what_is_wrong_with_the_file_of_many_pools_is_said_once(tmp_path: Path) 
 
     file, flag = caught.value.findings
     assert (file.code, file.where.document, file.where.path) == (
-        "fleet/pool-part",
+        "input/invalid",
         path,
         "$.pools[0]",
     )
     assert str(file).startswith(f"pool 'a' and 2 more: {tmp_path / 'none.yaml'}: this file can")
-    assert (flag.code, flag.where.path) == ("fleet/configuration-refused", "$.pools[3]")
+    assert (flag.code, flag.where.path) == ("input/invalid", "$.pools[3]")
     assert "did you mean --topology-manager-policy?" in str(flag)

@@ -116,7 +116,7 @@ def test_configuration_files_and_devices_are_those_of_the_kubelet(proc: Path, ro
     assert list(found.files) == [device_file.FILE_NAME]
     assert [found.is_gone(uid) for uid in ("uid-1", "uid-2")] == [False, True]
     assert [str(each) for each in found.notes] == [
-        f"the kubelet of this machine is used (process {process.name}, kubelet): {config}; 1 state "
+        f"numalet uses this machine's kubelet (process {process.name}, kubelet): {config}; 1 state "
         "file in /var/lib/kubelet; 1 device; --ignore-kubelet turns this off"
     ]
 
@@ -135,7 +135,7 @@ def test_without_an_answer_the_devices_are_those_of_the_checkpoint(
     gpus = (Device("g0"), Device("g1"), Device("g2"))
     assert found.devices == {GPU: gpus, NIC: (Device("n0", (1,)),)}
     assert ("Unimplemented: off" in str(found.notes[1])) is serves
-    assert "those of its checkpoint count, without unknown NUMA nodes" in str(found.notes[1])
+    assert "the devices of its checkpoint are used" in str(found.notes[1])
 
 
 @pytest.mark.parametrize("text", [None, "{}"])
@@ -148,7 +148,7 @@ def test_without_a_sound_checkpoint_no_devices_are_known(
         (root / device_file.FILE_NAME).write_text(text)
 
     assert used().devices is None
-    assert used().notes[1].code == "kubelet/unread"
+    assert used().notes[1].code == "input/unreadable"
 
 
 def test_state_files_that_cannot_be_read_are_reported(proc: Path, root: Path) -> None:
@@ -157,9 +157,9 @@ def test_state_files_that_cannot_be_read_are_reported(proc: Path, root: Path) ->
     (root / device_file.FILE_NAME).mkdir()
 
     assert [each.code for each in used().notes] == [
-        "kubelet/used",
-        "kubelet/unread",
-        "kubelet/unread",
+        "input/assumed",
+        "input/unreadable",
+        "input/unreadable",
     ]
 
 
@@ -168,7 +168,7 @@ def test_a_configuration_that_cannot_be_read_is_an_error(proc: Path, root: Path)
     (root / "config.yaml").unlink()
     with pytest.raises(BadInput) as caught:
         used()
-    assert [each.code for each in caught.value.findings] == ["kubelet/config-unread"]
+    assert [each.code for each in caught.value.findings] == ["input/unreadable"]
 
 
 def test_a_kubelet_without_a_file_has_its_flags_alone(proc: Path, root: Path) -> None:
@@ -196,14 +196,14 @@ def test_what_the_user_names_wins(proc: Path, root: Path, tmp_path: Path) -> Non
 def test_of_several_kubelets_none_is_used(proc: Path, root: Path) -> None:
     start(proc, root)
     start(proc, root)
-    assert [each.code for each in used().notes] == ["kubelet/several"]
+    assert [each.code for each in used().notes] == ["input/ignored"]
 
 
 def test_a_kubelet_inside_a_larger_program_is_not_used(proc: Path, root: Path) -> None:
     start(proc, root, name="k3s")
     found = used()
     assert found.sources == ConfigSources()
-    assert [each.code for each in found.notes] == ["kubelet/inside"]
+    assert [each.code for each in found.notes] == ["input/ignored"]
 
 
 def test_commands_use_the_kubelet_unless_it_is_ignored(
@@ -221,7 +221,7 @@ def test_commands_use_the_kubelet_unless_it_is_ignored(
     for command in (["simulate"], ["explain", "--budget", "0"]):
         ended = numalet(*command, str(manifest))
         assert ended.status == 1, ended.err
-        assert "the kubelet of this machine is used" in ended.err
+        assert "numalet uses this machine's kubelet" in ended.err
         assert "UnexpectedAdmissionError" in ended.out
         ignored = numalet(*command, str(manifest), "--ignore-kubelet")
         assert ignored.status == 0
