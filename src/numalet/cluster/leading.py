@@ -158,6 +158,8 @@ class LeaseCandidate:
         """
         try:
             while True:
+                # Taken before the request: the lease runs from when it was sent, not from the
+                # answer.
                 sent_at = self._clock.now_seconds()
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(self._left_seconds()):
@@ -191,6 +193,7 @@ class LeaseCandidate:
     async def _wait(self, seconds: float) -> None:
         """Wait; as the leader at most while it leads."""
         if self._leads_until is not None:
+            # Wake up in time to notice that the leadership ended.
             seconds = min(seconds, self._left_seconds())
         await self._clock.sleep(seconds)
 
@@ -217,6 +220,7 @@ class LeaseCandidate:
         # Another process or a user wrote it: its current content decides.
         self._object = None
         self._observe(await self._read())
+        # A lost answer may hide a successful write of our own; then renew it at once.
         if self._is_own():
             await self._write(sent_at)
 
@@ -238,6 +242,7 @@ class LeaseCandidate:
 
     def _observe(self, lease: _Lease | None) -> None:
         """Record the content of the lease, and since when by our own clock."""
+        # Only a change restarts the others' waiting time, whatever the clock of its writer shows.
         if lease is None or self._object is None or _spec(lease) != _spec(self._object):
             self._observed_at = self._clock.now_seconds()
         self._object = lease
@@ -256,6 +261,7 @@ class LeaseCandidate:
             return True
         theirs = _spec(self._object).get("leaseDurationSeconds") or 0
         silent_seconds = self._clock.now_seconds() - self._observed_at
+        # The longer of both durations: the holder may run with other settings.
         return silent_seconds > max(self._timing.duration_seconds, theirs)
 
     def _renewed(self) -> _Lease:
@@ -296,6 +302,7 @@ class LeaseCandidate:
             return
         spec = {
             **_spec(self._object),
+            # Free, and with a short duration, so that others need not wait.
             "holderIdentity": "",
             "leaseDurationSeconds": _RELEASED_DURATION_SECONDS,
         }

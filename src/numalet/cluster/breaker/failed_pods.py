@@ -155,6 +155,7 @@ class FailedPods:
 
     def _decoded(self, content: bytes) -> FailedPod | None:
         document = json.loads(content)
+        # Most failed pods ended by themselves; only rejections by a kubelet matter.
         if not rejected_pod.counts((document.get("status") or {}).get("reason") or ""):
             return None
         pod = self._reader.read(content, _PLACE, Findings())
@@ -184,10 +185,12 @@ class FailedPods:
             self._gone[uid] = kept
 
     def _keep(self, uid: str, item: FailedPod, before: _Kept | None) -> None:
+        # An unchanged object keeps its parsed form after a new list.
         if before is not None and before.failed == item:
             self._pods[uid] = before
             return
         seen_at = before.seen_at_seconds if before is not None else None
+        # The age of failures before the first list is unknown, so they are not counted.
         if before is None and self.is_listed:
             seen_at = self._now()
             self._on_rejection(str((item.document.get("status") or {}).get("reason")))

@@ -67,6 +67,7 @@ class ActionWorker:
         except ApiRefused as refused:
             self._refusals.note(refused)
             status = refused.status
+            # Another actor was faster; the action is planned again if it is still needed.
             if status.is_absent or status.is_conflict:
                 return Performed(ActionOutcome.NOT_NEEDED, str(refused))
             outcome = ActionOutcome.FAILED if status.is_temporary else ActionOutcome.REFUSED
@@ -111,6 +112,8 @@ class ActionWorker:
                 raise
             path = f"{_pods(action.namespace)}/{_quoted(action.name)}"
             annotations = json.loads(await self._api.get(path))["metadata"].get("annotations") or {}
+            # The new pod exists already: from an interrupted earlier attempt, or from another
+            # owner.
             if annotations.get(marks.RECREATED_FROM) != action.of_uid:
                 return Performed(ActionOutcome.REFUSED, f"{action.target} is another one")
         of = (action.of_name, action.of_uid, action.of_resource_version)
@@ -162,6 +165,7 @@ class ActionWorker:
             return Performed(ActionOutcome.REFUSED, without)
         path = _job(action.namespace, action.name)
         job, performed = await self._patched(path, lambda there: patches.suspending(there, action))
+        # An API server before 1.21 drops the field. Then remove the mark again, too.
         if job is None or (job.get("spec") or {}).get("suspend"):
             return performed
         self._knows_suspend = False

@@ -69,6 +69,7 @@ def _of_configuration(
     if not given.extenders:
         return
     percentage = given.document.get("percentageOfNodesToScore") or 0
+    # Nodes that the scheduler does not examine never reach the extender.
     if percentage != 100:
         shown = str(percentage) if percentage else "of the default"
         yield ClusterSchedulerNodesPerCycle(source=given.source, percentage=shown)

@@ -200,6 +200,7 @@ class HollowFleet:
         member = self.members[name]
         before = member.life
         life, actions = node_life.after(before, event, datetime.now(UTC))
+        # The event changed nothing: write nothing.
         if life is before:
             self._set_timer(member)
             return
@@ -269,6 +270,7 @@ class HollowFleet:
                     self._say("pods: connected again")
 
     def _replace_pods(self, pods: Mapping[str, WatchedPod]) -> None:
+        # Pods deleted while the watch was interrupted have no event of their own.
         self._decoder.forget_others(pods.keys())
         known = [uid for member in self.members.values() for uid in member.pods]
         for uid in known:
@@ -329,6 +331,7 @@ class HollowFleet:
         if member is None:
             return
         self._seen_nodes.add(name)
+        # Most changes of a Node are the fleet's own heartbeats.
         if member.asked_fault == asked:
             return
         before, member.asked_fault = member.asked_fault, asked

@@ -89,6 +89,8 @@ def _came_up(
     step.pods = {}
     for pod in sorted(pods, key=lambda each: each.order):
         before = life.pods.get(pod.uid)
+        # Containers of a rebooted machine do not run, whatever the API server's status still
+        # shows.
         step.bind(pod if before is None else replace(pod, running={}), before)
     step.node = step.node.sources_ready()
     up = replace(life, node=step.node, pods=step.pods, is_up=True, refused=None)
@@ -108,6 +110,7 @@ class _Step(Mutable):
         held = self.pods.get(pod.uid)
         if held is None:
             held = self._asked(pod, before_reboot)
+            # A pod that ended before the reboot is not admitted again.
             if not lifecycle.is_ending(held.record.workload, held.record.run):
                 held = self._admitted(held)
             self.pods[pod.uid] = held
@@ -126,6 +129,7 @@ class _Step(Mutable):
     def settle(self, uid: str) -> None:
         """Perform every step of a pod that is due, and predict the next."""
         before = held = self.pods[uid]
+        # A container may end at once and make another step due at the same time.
         while True:
             held = self._with_due_ends(held)
             steps = self._next_steps(held)
@@ -169,6 +173,7 @@ class _Step(Mutable):
         verdict = kubelet.verdict(decision.rejection)
         run = folding.decided(record.run, verdict, self.now)
         self._evict(decision.evicted)
+        # A pod that already runs waits for nobody.
         if verdict.admitted and not run.has_begun:
             run = folding.after_evicted(run, self._leaving())
         workload = record.workload
@@ -239,8 +244,10 @@ class _Step(Mutable):
                 self._say(held.record.uid, held, kind, reason, text, stop.container)
                 held = _with_run(held, folding.asked_to_end(run, [stop.container]))
             grace = timedelta(seconds=stop.grace_seconds)
+            # A container that needs longer than the grace period is killed.
             code = folding.KILLED_CODE if held.times.ending > grace else 0
             end = End(self.now + min(held.times.ending, grace), code)
+            # A repeated signal can only shorten the time.
             known = held.ends.get(stop.container)
             if known is None or end.at < known.at:
                 held = replace(held, ends={**held.ends, stop.container: end})

@@ -126,6 +126,7 @@ class PacedObjects(Generic[C]):
         return not (self._waiting or self._under_way)
 
     def changed(self, name: str) -> None:
+        # A queued node is written in its latest state anyway.
         if name in self._waiting:
             return
         self._waiting.add(name)
@@ -189,6 +190,7 @@ class PacedObjects(Generic[C]):
             for name, member in self._members.items():
                 await asyncio.sleep(wait)
                 if member.life.is_up and name in self._stored:
+                    # Forget the published content, so that an unchanged node is written again.
                     del self._stored[name]
                     self.changed(name)
 

@@ -75,6 +75,7 @@ class Classes:
     def __init__(self, specs: Mapping[str, ClassSpec], rules: Iterable[ClassRule] = ()) -> None:
         self.specs = specs
         self._rules = tuple(rules)
+        # A class is started once, because thousands of nodes share it.
         self._started: dict[str, Node | StartRefused] = {}
         self._names: dict[tuple[int, str], str] = {}
         self._of_rules: dict[str, ClassSpec] = {}
@@ -96,6 +97,7 @@ class Classes:
         """Return the class of the first rule that matches the node, if any."""
         for at, rule in enumerate(self._rules):
             if rule.matches(node):
+                # Without a release in the rule, that of the node's own kubelet decides.
                 version = versions.minor_version(node.kubelet_version)
                 release = rule.release or (None if version is None else version.release)
                 if release is None:
@@ -208,6 +210,7 @@ def _class_of(inputs: NodeInputs, known: Classes) -> tuple[str, Node | Finding]:
     listed, state = inputs.listed, inputs.state
     published = None if state is None else known.empty(state.class_name)
     if state is not None and isinstance(published, Node):
+        # The published class first; a rule only if that is missing or does not start.
         return state.class_name, published
     name = known.of_rule(listed)
     if isinstance(name, str):
@@ -241,6 +244,7 @@ def _with_pods(
     is_of_class: str,
 ) -> tuple[Node, Origin, tuple[Finding, ...]]:
     distrust: tuple[Finding, ...] = ()
+    # A state is only valid on the machine and configuration that its class describes.
     if inputs.state is not None and inputs.state.class_name == is_of_class:
         checked = trust.checked(member, inputs.state, pods, inputs.bound)
         if checked.node is not None:
@@ -260,6 +264,7 @@ def _with_pods(
 def _other_sizes(node: Node, listed: ListedNode) -> Iterator[Finding]:
     offered = node_resources.allocatable(node.rules, node.snapshot)
     for name, says in listed.allocatable.items():
+        # A Node also lists resources that the managers do not count, such as ephemeral storage.
         is_counted = resources.is_pod_level(name) or "/" in name
         here = offered.get(name, ZERO)
         if not is_counted or here == says:

@@ -59,6 +59,7 @@ def onto(empty: Node, state: PublishedState, pods: Iterable[Pod]) -> Node:
     active: dict[str, Pod] = {}
     sums = empty.snapshot.sums
     for each in pods:
+        # QoS class and requests depend on the release, as at the admission.
         pod = counting.counted(each, rules)
         active[pod.uid] = pod
         sums = None if sums is None else sums.plus(pod)
@@ -79,6 +80,7 @@ def onto(empty: Node, state: PublishedState, pods: Iterable[Pod]) -> Node:
             affinities=affinities,
             pods=active,
             sums=sums,
+            # A pod with a manifest is active itself, so its containers need not be assumed.
             assumed=frozenset(
                 key for key, held in every if held.is_assumed and key.pod_uid not in active
             ),
@@ -100,6 +102,7 @@ def _with_keys(uid: str, containers: Iterable[ContainerHeld], pod: Pod | None) -
         names.setdefault(container_hash(ContainerKey(uid, name)), []).append(name)
     for at, each in enumerate(containers):
         known = names.get(each.container_hash)
+        # An unknown name becomes a substitute that sorts at the same position.
         name = known.pop(0) if known else f"{at:03d}-{each.container_hash}"
         yield ContainerKey(uid, name), each
 
@@ -146,6 +149,7 @@ def _node_memory(empty: NodeMemory, state: NodeMemoryState) -> NodeMemory:
     tables = {}
     for name, old in empty.tables.items():
         reserved = state.reserved.get(name, 0)
+        # Published only if it differs from this, for example after a wrap-around.
         free = state.free.get(name, (old.allocatable - reserved) & UINT64)
         tables[name] = MemoryTable(old.total, old.system_reserved, old.allocatable, reserved, free)
     return NodeMemory(state.assignments, tables, state.group)
@@ -170,6 +174,8 @@ def _device_ledger(
         if each.ran_at_start:
             running.add(key)
     in_use = {**device_ledger.in_use_by(records)}
+    # Published only where it differs from the records: devices without a record after a failed
+    # allocation.
     in_use |= {resource: _ids(positions) for resource, positions in state.in_use.items()}
     reusable = empty.reusable
     for uid, of_pod in state.pods.items():

@@ -52,6 +52,8 @@ _IdPositions = Mapping[str, Mapping[str, int]]
 def _positions(of: DeviceLedger) -> _IdPositions:
     """Return positions of all devices that are known, registered, in use, held or reusable."""
     ids: dict[str, set[str]] = {}
+    # Every id that the ledger mentions needs a position, even of devices that no plugin reports
+    # any more.
     for resource, known in of.inventory.known.items():
         ids.setdefault(resource, set()).update(known.by_id)
     for resource, registered in of.inventory.registered.items():
@@ -74,6 +76,8 @@ def _memory_states(node: Node) -> Iterator[tuple[int, NodeMemoryState]]:
         return
     initial = roster.initial_memory(node.rules)
     for node_id, memory in sorted(node.snapshot.memory.nodes.items()):
+        # Values of an empty node are left out, which keeps the state of a lightly used node
+        # small.
         if memory != initial.get(node_id):
             tables = memory.tables.items()
             yield (
@@ -105,6 +109,7 @@ def _devices_states(
             unhealthy=_at(places, healths.unhealthy),
             is_registered=registered is not None,
         )
+        # All reported and healthy is the normal case, and follows from the class.
         if resource not in of.inventory.known or state != _as_reported(len(places)):
             yield resource, state
 

@@ -62,6 +62,7 @@ class VerdictTable:
         for each in nodes:
             name, node = each.name, each.node
             before = known.get(name)
+            # A node is a value: the identical object has the same verdict.
             if before is not None and before[0] is node:
                 verdicts[name] = before[1]
                 continue
@@ -89,6 +90,7 @@ class VerdictTable:
         asking = self.asking(facts.node_class)
         if not asking.sees_only_the_state:
             return self._of_key(facts, keys.of(facts, asking))
+        # Equal numbers first, which is cheap; then equal keys, which more nodes share.
         verdict = self._by_state.get(facts.state)
         if verdict is None:
             if len(self._by_state) >= _MOST_KEYS:

@@ -61,6 +61,7 @@ class _Stages(Mutable):
         if not bad:
             return None
         stage, first = bad[0]
+        # The kubelet shows only the first finding of most stages.
         own = len(first) if stage in _JOINED else 1
         later = [finding for _, findings in bad[1:] for finding in findings]
         return StartRefused(stage, first[:own], _without_repeats((*first[own:], *later)))
@@ -76,6 +77,7 @@ def resolve(
     release = behaviour.release
     stages = _Stages()
     stages.begin(StartStage.FLAGS).extend(command_flags.problems(config.flags, release))
+    # With values of a wrong type nothing further can be checked.
     if config.undecoded:
         refused = stages.refusal()
         return refused or StartRefused(
@@ -97,6 +99,7 @@ def resolve(
         release_rules=release_rules,
         max_pods=_most_pods(config, machine),
     )
+    # Without the gate, the managers on Windows have no configuration to check.
     if _has_stand_ins(machine, gates):
         return stages.refusal() or replace(rules, managers_are_stand_ins=True)
     topology = topology_policy.resolve(
@@ -149,6 +152,7 @@ def _gates(config: KubeletConfig, release: Release, stages: _Stages) -> FeatureG
                 shown, locked_to = _go_bool(value), _go_bool(not value)
                 findings.add(locked(gate=name, value=shown, locked_to=locked_to, where=where))
         settings |= {name: config.feature_gates[name] for name in names}
+        # As in the kubelet, dependencies are checked only after all settings were accepted.
         if names and not findings.all:
             findings.extend(_unmet(settings, release, needs, config))
     return feature_gates.with_settings(config.feature_gates, release)

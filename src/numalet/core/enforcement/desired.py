@@ -1,12 +1,9 @@
 """The desired settings of every cgroup and every container, from the snapshot.
 
 Levels above the containers have only sums, as in the kubelet: weights, quotas and sizes of pods,
-weights of the two classes below Guaranteed, and the total for all pods. No level there has sets of
-CPUs or NUMA nodes, because a set above would narrow the sets below. A container gets its exclusive
-CPUs or the shared pool, the NUMA nodes of its memory, and its limits; page sizes that it did not
-request have a limit of 0.
-
-Kubelet v1.32: ``ResourceConfigForPod``, ``setCPUCgroupConfig``, ``getCgroupConfig``,
+weights of the two classes below Guaranteed, and the total for all pods. They have no sets of CPUs
+or NUMA nodes, because a set above would narrow the sets below. Kubelet v1.32:
+``ResourceConfigForPod``, ``setCPUCgroupConfig``, ``getCgroupConfig``,
 ``generateLinuxContainerResources``.
 """
 
@@ -54,6 +51,7 @@ def container(
     most = _limits_of(limits, pod, spec)
     is_limited = _is_limited(limits, _has_own_cpus(snapshot, pod, spec))
     memory_limit = _amount(most, resources.MEMORY)
+    # As in the kubelet, a missing request equals the limit.
     request = _milli(spec.requests if resources.CPU in spec.requests else spec.limits)
     score = conversions.oom_score_adj(pod, spec, limits.capacity_bytes, priority_class)
     return ContainerSettings(
@@ -88,6 +86,7 @@ def _limits_of(limits: Limits, pod: Pod, spec: Container) -> Resources:
         for name, each in pod.pod_level.limits.items()
         if limits.pod_level_pages or not resources.is_hugepages(name)
     }
+    # A container's own limit wins; a zero limit does not count as one.
     own = {name: each for name, each in spec.limits.items() if each.sign > 0 or name not in whole}
     return {**whole, **own}
 
@@ -147,6 +146,7 @@ def pod(limits: Limits, snapshot: Snapshot, of: Pod) -> CgroupSettings:
     containers = tuple(of.containers())
     is_best_effort = of.qos_class is QosClass.BEST_EFFORT
     whole = of.pod_level.limits if of.pod_level is not None and of.pod_level.count else NO_RESOURCES
+    # A pod has a quota only if each of its containers is limited, or the pod itself.
     limits_cpu = not is_best_effort and (
         conversions.all_have(containers, resources.CPU) or _milli(whole) > 0
     )

@@ -55,6 +55,8 @@ def _numa_nodes(machine: Machine) -> tuple[NumaNodeInfo, ...]:
     linked = any(node.linked_cpus - node.broken_links for node in machine.nodes)
     infos = []
     for node in machine.nodes:
+        # A running kernel always has the links; if an archive lacks them, the CPU lists replace
+        # them.
         cpus = node.linked_cpus - node.broken_links if linked else node.cpus
         cores = _cores(known[cpu_id] for cpu_id in by_name(cpus) if cpu_id in known)
         infos.append(_node_info(node, cores))
@@ -87,12 +89,10 @@ class _Core(Mutable):
 
 
 def _cores(cpus: Iterable[Cpu]) -> list[_Core]:
-    """Return the cores of one node. cAdvisor: ``getCoresInfo``.
-
-    Skips offline CPUs and CPUs without core or package id.
-    """
+    """Return the cores of one node. cAdvisor: ``getCoresInfo``."""
     cores: dict[tuple[int, int, str, str], _Core] = {}
     for cpu in cpus:
+        # cAdvisor skips offline CPUs, and CPUs without core or package id.
         if not cpu.online or cpu.core_id is None or cpu.package_id is None:
             continue
         key = (cpu.package_id, cpu.core_id, cpu.book_id, cpu.drawer_id)
@@ -128,17 +128,19 @@ def _place_caches(cores: list[_Core]) -> tuple[NodeCache, ...]:
     """Return the caches of the node; assign other caches of level 3 and up to their cores.
 
     A cache belongs to the node if it serves (cores of the node) x (threads of the current core)
-    CPUs, so a machine with mixed cores gets uncore caches. A cache with a missing file ends the
-    search in this node. cAdvisor: ``addCacheInfo``.
+    CPUs. cAdvisor: ``addCacheInfo``.
     """
     node_caches: dict[NodeCache, None] = {}
     for core in cores:
         caches = core.speaker.caches
+        # As in cAdvisor, a cache with a missing file ends the search in this node.
         if not caches or any(_is_partial(cache) for cache in caches):
             break
         for cache in caches:
             if (cache.level or 0) <= 2:
                 continue
+            # The threads are those of the current core, so a machine with mixed cores gets uncore
+            # caches.
             if cache.masked_cpu_count == len(cores) * len(core.threads):
                 node_caches[_node_cache(cache)] = None
             elif core.uncore is None:

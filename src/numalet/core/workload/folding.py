@@ -55,6 +55,7 @@ def starting(run: PodRun, name: str) -> PodRun:
         ValueError: the previous attempt has not ended.
     """
     before = run.of(name)
+    # Two processes of one container would share its CPUs and its records.
     if before.phase in _UP:
         raise ValueError(f"attempt {before.attempt} of {name!r} has not ended")
     return run.with_container(
