@@ -116,6 +116,7 @@ def where_it_could_go(explanation: Explanation, subject: SubjectDocument) -> Ren
     """List the sets of NUMA nodes that managers offered, and the result of the merge."""
     yield from _heading(f"Where {subject.subject} could go")
     merged = subject.merged
+    # If the result is preferred, or only single nodes count, the other sets need no reason.
     is_clear = merged.preferred or explanation.policy is TopologyPolicy.SINGLE_NUMA_NODE
     yield from _answers(subject.answers, merged.nodes, is_clear=is_clear)
     yield from _ranking(subject)
@@ -181,6 +182,7 @@ def _sets(answer: AnswerDocument, chosen: list[int] | None) -> Padding:
 def _worth_showing(sets: Sequence[SetDocument], chosen: list[int] | None) -> list[SetDocument]:
     """Return the sets to list: all if few; else the chosen set, some offered ones, single nodes."""
     offered = [each for each in sets if each.offered]
+    # In order of interest; the list is cut at the end.
     wanted = [each for each in sets if each.nodes == chosen]
     wanted += offered[:_FIRST_OFFERED]
     wanted += [each for each in sets if len(each.nodes) == 1]

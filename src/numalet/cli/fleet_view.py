@@ -73,6 +73,7 @@ def noted(cluster: Cluster) -> Iterator[RenderableType]:
 
     Of each kind of note only the first texts are printed, and the number of others.
     """
+    # Equal texts of one kind share a line: 5,000 nodes may have the same note.
     kinds: dict[str, dict[str, list[str]]] = {}
     for name, each in sorted(cluster.undecided.items()):
         fix = f"; {each.why.fix}" if each.why.fix else ""
@@ -245,6 +246,7 @@ def _free(
     else:
         pods = numbers.counted(len(best.going), "pod")
         yield output.one_line(f"{name}: {pods} must go on {best.name}", "green")
+        # Either the search proved it as a whole, or it did so on each node.
         if answer.is_proved or (
             best.proof is Proof.SMALLEST
             and all(each.proof is Proof.SMALLEST for each in answer.nodes)

@@ -125,10 +125,12 @@ class _Across(Value):
 
 def _runs(one: TimeSeries, span: TimeSpan) -> list[list[tuple[float, float]]]:
     """Return stretches without a gap, as the corners of their steps."""
+    # A figure holds until the next one, and the last one until the end of the chart.
     ends = [*(moment for moment, _ in one.points[1:]), span.end_s][: len(one.points)]
     runs: list[list[tuple[float, float]]] = []
     is_open = False
     for (moment, value), end in zip(one.points, ends, strict=True):
+        # Points outside the span are left out, but a figure that lasts into it is kept.
         if value is not None and end > span.start_s and moment < span.end_s:
             if not is_open:
                 runs.append([])
@@ -149,6 +151,7 @@ def _times(group: Element, across: _Across, ground_px: float) -> None:
     """Draw a few times below the chart, without those whose text would leave it."""
     room_px = across.end_px - across.start_px
     span = across.span
+    # Seconds only on a span of less than five minutes.
     with_seconds = span.end_s - span.start_s < 300
     half_px = text.width_px("00:00:00" if with_seconds else "00:00", "small") / 2
     for moment in scales.moments(span.start_s, span.end_s, max(2, int(room_px // (half_px * 4)))):

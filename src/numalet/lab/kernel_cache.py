@@ -62,6 +62,7 @@ def kernel(cache: Path, modules: tuple[str, ...], watch: Watch) -> Iterator[Cach
     folder = _current(cache, tuple(sorted({*ROOT_MODULES, *modules})), watch)
     held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
+        # Shared by all guests on this kernel; ``_forget_others`` needs the exclusive lock.
         fcntl.flock(held, fcntl.LOCK_SH)
         yield CachedKernel(folder.name, folder / _KERNEL, folder / _MODULES)
     finally:
@@ -77,6 +78,7 @@ def _current(cache: Path, modules: tuple[str, ...], watch: Watch) -> Path:
             _fetch(package, folder, modules, watch)
         return folder
     except BadInput as bad:
+        # Without a network an older kernel is better than no guest.
         older = _newest_kept(cache, suffix)
         if older is None:
             raise
@@ -100,12 +102,14 @@ def _newest_kept(cache: Path, suffix: str) -> Path | None:
 def _fetch(package: Package, folder: Path, modules: tuple[str, ...], watch: Watch) -> None:
     """Create the folder of this version; other processes wait for it."""
     with _writing(folder.parent), _locked(folder.parent):
+        # Another process made it while this one waited for the lock.
         if folder.is_dir():
             return
         watch.preparing(package.name)
         made = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
         try:
             _make(package, made, modules)
+            # The rename makes the folder complete or absent, never partial.
             made.rename(folder)
         finally:
             shutil.rmtree(made, ignore_errors=True)

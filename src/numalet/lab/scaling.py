@@ -52,6 +52,7 @@ def memory_mib(text: str) -> int:
 
 def scaled(machine: Machine, memory_mib: int = DEFAULT_MEMORY_MIB) -> Scaled:
     """Scale the machine to about this much memory. Raises ``BadInput`` without a usable node."""
+    # A node without memory and online CPUs does not exist for a guest.
     nodes = tuple(n for n in machine.nodes_by_id if n.memory_bytes or ask.online_part(machine, n))
     if not any(n.memory_bytes and ask.online_part(machine, n) for n in nodes):
         raise input_error.Invalid(
@@ -91,6 +92,7 @@ def scaled(machine: Machine, memory_mib: int = DEFAULT_MEMORY_MIB) -> Scaled:
 
 def _rank(machine: Machine, node: NumaNode, number: dict[int, int]) -> tuple[int, int]:
     """Return Linux's order of nodes: that of the firmware, by CPUs first."""
+    # QEMU's firmware lists nodes by their CPUs first, and Linux numbers them in this order.
     numbers = [number[cpu] for cpu in ask.online_part(machine, node)]
     return min(numbers, default=len(number)), node.node_id
 
@@ -101,6 +103,7 @@ def _memories(nodes: tuple[NumaNode, ...], memory_mib: int) -> list[int]:
     target = min(memory_mib * _MIB, whole)
     found: list[int] = []
     for node in nodes:
+        # The first node with memory also holds the kernel, so it needs more.
         least = _LEAST_NODE_MIB if any(found) else _LEAST_FIRST_MIB
         share = (node.memory_bytes or 0) * target // (whole * _MIB)
         found.append(max(share, least) if node.memory_bytes else 0)
@@ -118,10 +121,12 @@ def _layout(
     plain = tuple(sorted(homes))
     sockets, cores = ask.sockets(machine), ask.cores(machine)
     covered = [sorted(cpu for group in groups for cpu in group) for groups in (sockets, cores)]
+    # A CPU without known socket or core makes the layout useless.
     if any(list(plain) != each for each in covered):
         return None, plain
     threads = {len(core) for core in cores}
     per_socket = {len(socket) for socket in sockets}
+    # QEMU's options describe only packages and cores of equal size.
     if len(threads) > 1 or len(per_socket) > 1:
         return None, plain
     (thread_count,), (socket_size,) = threads, per_socket
@@ -149,6 +154,7 @@ def _dies(sockets: Iterable[CpuSet], homes: dict[int, int]) -> int:
         by_node: dict[int, int] = {}
         for cpu in socket:
             by_node[homes[cpu]] = by_node.get(homes[cpu], 0) + 1
+        # A node in two packages, or an uneven division, cannot be a die.
         if len(set(by_node.values())) > 1 or whose & by_node.keys():
             return 1
         whose |= by_node.keys()
@@ -166,6 +172,7 @@ def _distances(machine: Machine, nodes: tuple[NumaNode, ...]) -> Distances | Non
     found = tuple(tuple(row[place] for place in kept) for row in rows if row is not None)
     for one, row in enumerate(found):
         for other, distance in enumerate(row):
+            # The limits of the firmware's table: 10 to the node itself, up to 254 to others.
             is_legal = _HOME < distance <= _FARTHEST if one != other else distance == _HOME
             if not is_legal:
                 return None

@@ -131,6 +131,7 @@ class Breaker:
         """
         state, complaint = BreakerState(), None
         while True:
+            # Before planning, so that a change during the plan starts the next one.
             self._changed.clear()
             self._planned_seconds = 0.0
             why = self.not_ready
@@ -149,6 +150,7 @@ class Breaker:
         rejections = await self._rejections()
         rules = self._settings.rules
         is_idle = not rejections and not self._jobs.jobs and next(self._tainted(), None) is None
+        # Without rejections and without own changes there is nothing to plan.
         if is_idle and rules.waiting_seconds is None:
             return BreakerState()
         cluster = await self._live.value()
@@ -187,6 +189,7 @@ class Breaker:
             for each in actions:
                 self._note(each, Performed(ActionOutcome.DRY_RUN))
             return
+        # The lease may have been lost while earlier actions were performed.
         if not self._may_act():
             return
         async with together() as group:
@@ -197,6 +200,7 @@ class Breaker:
         try:
             performed = await self._worker.perform(action)
         except asyncio.CancelledError:
+            # The server may still perform it, so the audit must show it.
             self._note(action, Performed(ActionOutcome.INTERRUPTED))
             raise
         self._note(action, performed)

@@ -51,11 +51,13 @@ def _walk(data: bytes, message: _Message) -> None:
         number, wire_type = key >> 3, key & 7
         if number == 0:
             raise _Unsound
+        # As in protocol buffers, unknown fields are skipped, but must be complete.
         expected = message.fields.get(number)
         if expected is None:
             at = _skip(data, at, wire_type)
             continue
         wanted = expected if isinstance(expected, int) else _BYTES
+        # The kubelet's decoder rejects a known field of another wire type.
         if wire_type != wanted:
             raise _Unsound
         end = _skip(data, at, wire_type)
@@ -102,6 +104,7 @@ def _skip_group(data: bytes, at: int) -> int:
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     number = 0
+    # A longer varint would overflow 64 bits.
     for index, byte in enumerate(data[at : at + _LONGEST_VARINT]):
         number |= (byte & 0x7F) << 7 * index
         if byte < 0x80:

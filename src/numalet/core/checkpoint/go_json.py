@@ -39,6 +39,7 @@ def loads(text: str) -> object:
 
     Integers are ``int``, all other numbers ``OtherNumber``.
     """
+    # Python's own limit would raise ``RecursionError``.
     if _is_too_deep(text):
         raise GoJsonError(go_json_syntax.complaint(text) or "exceeded max depth")
     try:
@@ -60,6 +61,7 @@ _BRACKETS_AND_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}]')
 
 def _is_too_deep(text: str) -> bool:
     """Return whether arrays and objects are nested deeper than ``_MOST_DEPTH``."""
+    # A cheap test first: state files rarely have this many brackets.
     if text.count("[") + text.count("{") <= _MOST_DEPTH:
         return False
     depth = 0
@@ -125,6 +127,7 @@ class Fields:
 
     def __init__(self, members: Mapping[str, object], place: str) -> None:
         self._place = place
+        # Later members win, as in Go.
         self._members = {name.lower(): member for name, member in members.items()}
 
     def get(self, name: str) -> object:
@@ -165,6 +168,7 @@ def number(value: object, place: str, go_type: str) -> int:
     """Return an integer that fits the Go type; 0 for null."""
     if value is None:
         return 0
+    # In Python ``bool`` is an ``int``; in Go it is not.
     if not isinstance(value, int) or isinstance(value, bool):
         raise mismatch(value, place, go_type)
     low, high = _LIMITS[go_type]

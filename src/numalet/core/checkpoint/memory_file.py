@@ -57,9 +57,11 @@ def verdict(document: MemoryDocument, rules: ReleaseRules = V1_32_RULES) -> Chec
     """Compare the document with its own checksum, by the rule of its layout."""
     if checksum_of(document) == document.checksum:
         return ChecksumVerdict.SOUND
+    # The format with pods is verified strictly, even where the older one accepts 0.
     accepts_zero = rules.memory_checksum_zero_is_accepted and not document.has_pods
     if accepts_zero and not document.checksum:
         return ChecksumVerdict.SOUND
+    # A file in the layout of Kubernetes' documentation: verify it by that layout's rule.
     if document.early_layout:
         early_groups = memory_document.with_early_groups(document)
         early = fnv1a_32(go_dump.memory(early_groups, go_dump.EARLY))
@@ -139,6 +141,7 @@ def _with_pods(value: object) -> MemoryDocument | None:
         by_uid = go_json.mapping(entries, place, _pod_blocks, "state.PodMemoryAssignments")
     except GoJsonError:
         return None
+    # An absent member is an empty map, an explicit null is nil; the checksum distinguishes them.
     is_nil = entries is None and top.has(pod_entries.MEMBER)
     document = replace(document, pods=None if is_nil else by_uid, has_pods=True)
     return document if checksum_of(document) == document.checksum else None

@@ -37,6 +37,7 @@ def check(
 ) -> None:
     """Report settings that numalet cannot follow on this machine."""
     is_aligning = topology.policy is not TopologyPolicy.NONE
+    # Without an active manager that uses NUMA nodes, nothing can go wrong.
     if not is_aligning and memory.policy is MemoryPolicy.NONE:
         return
     field = "topologyManagerPolicy" if is_aligning else "memoryManagerPolicy"
@@ -55,6 +56,7 @@ def check(
         )
     if memory.policy is not MemoryPolicy.NONE:
         _check_node_classes(config, machine, behaviour, findings)
+        # In native mode sizes do not wrap around, so such a reservation is simply an error.
         if not behaviour.sizes_wrap_around:
             _check_reservation(config, machine, memory, findings)
         elif len(machine.nodes) > MOST_NODES_WITH_WRAPPING:

@@ -45,16 +45,19 @@ def decided(
     """Return the answer for this configuration, or that it depends on unknown fields."""
     if config.unknown is None:
         return ask(config)
+    # Missing files may set any field, so two variants are not enough.
     if config.unknown.files:
         return _without_files(config, ask(assumed(config)))
     first, second = map(ask, variants(config))
     if not isinstance(first, StartRefused) and not isinstance(second, StartRefused):
         return first
     if isinstance(first, StartRefused) and isinstance(second, StartRefused):
+        # Refused in both cases: only the common errors are certain.
         certain = in_both(first.findings, second.findings)
         if certain and first.stage is second.stage:
             further = in_both(first.further, second.further)
             return replace(first, findings=certain, further=further)
+    # Name the fields that change the answer by themselves; if it takes several, name all.
     decisive = [
         name for name in config.unknown.fields if _differ(first, ask(_with(config, (name,))))
     ]
@@ -118,6 +121,7 @@ def _with(config: KubeletConfig, second: Iterable[str]) -> KubeletConfig:
             continue
         former = changes.get(attribute, getattr(config, attribute))
         changes[attribute] = MappingProxyType({**former, key: value})
+        # An explicit threshold switches off the defaults, as in the kubelet.
         if attribute == "eviction_hard":
             changes["uses_default_eviction"] = False
     return replace(config, **changes)

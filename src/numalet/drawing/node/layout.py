@@ -54,6 +54,7 @@ def sections(chart: NodeMap, opened: Collection[int]) -> tuple[Section, ...]:
     """Return all NUMA nodes, by socket if one has several; those of ``opened`` are not folded."""
     empty = [each for each in chart.nodes if _has_nothing(each)]
     empty_tiles = [*_folded(chart, empty, opened, fewest=2)] if len(empty) > 1 else []
+    # Nodes without memory and CPUs have no socket; they are folded into blocks at the end.
     rest = [each for each in chart.nodes if not (empty_tiles and _has_nothing(each))]
     places: dict[tuple[int, ...], list[NumaBlock]] = {}
     for each in rest:
@@ -90,8 +91,10 @@ def scale(of: Iterable[Section], width_px: int) -> float:
     largest = max((tile.total_bytes for tiles in parts for tile in tiles), default=0)
     if not largest:
         return 0.0
+    # The number of rows with the narrowest blocks, which the scale must not exceed.
     fewest = [len(rows(tiles, width_px, 0.0)) for tiles in parts]
     low, high = 0.0, min(_WIDEST_PX, width_px) / largest
+    # 24 halvings are more precise than a pixel.
     for _ in range(24):
         middle = (low + high) / 2
         fits = all(
@@ -152,6 +155,7 @@ def _folded(
     }
     alike: dict[object, list[NumaBlock]] = {}
     for each in blocks:
+        # Never fold a node that is opened, or that holds something worth showing.
         is_single = each.node_id in opened or each.node_id in held or not _is_untouched(each)
         alike.setdefault(each.node_id if is_single else _kind(chart, each), []).append(each)
     tiles = [
