@@ -41,12 +41,11 @@ _KUBELET: Mapping[str, str] = {
         " alignment type."
     ),
     "resource_manager_allocations_total": (
-        "The number of exclusive allocations of CPUs and memory, by where they come from: the node,"
-        " or what a pod has as a whole."
+        "The number of exclusive allocations of CPUs and memory, by source: the node, or the"
+        " resources of a pod as a whole."
     ),
     "resource_manager_allocation_errors_total": (
-        "The number of exclusive allocations of CPUs and memory that failed, by where they were to"
-        " come from."
+        "The number of failed exclusive allocations of CPUs and memory, by source."
     ),
     "resource_manager_container_assignments": (
         "Cumulative number of containers by the kind of their share of CPUs and memory."
@@ -88,7 +87,7 @@ _OWN: Mapping[str, str] = {
     "numalet_numa_allocatable_bytes": "Memory of a NUMA node that pods may be promised.",
     "numalet_numa_reserved_bytes": "Memory of a NUMA node that is promised to pods.",
     "numalet_numa_free_bytes": "Memory of a NUMA node that may still be promised.",
-    "numalet_numa_group_member": "1 for the group of NUMA nodes to which a node belongs.",
+    "numalet_numa_group_member": "1 for the group of NUMA nodes that contains a node.",
     "numalet_container_misplaced_bytes": (
         "Memory of a running container on NUMA nodes that it was not promised."
     ),
@@ -122,9 +121,9 @@ _OWN: Mapping[str, str] = {
         "Problems with the state files of the kubelet that owns this node, or with how the kernel"
         " enforces them."
     ),
-    "numalet_kubelet_release_info": "The release by whose rules the kubelet that owns this node is "
-    "judged, and its version, empty if that can not be seen; known is false if that version is of "
-    "a release that is not known.",
+    "numalet_kubelet_release_info": "The release whose rules apply to the kubelet that owns this "
+    "node, and the kubelet's version, empty if unknown; known is false if the version belongs to "
+    "an unknown release.",
     "numalet_kubelet_up": "1 while the kubelet that owns this node runs, else 0.",
     "numalet_kubelet_shared_pool_millicores": (
         "CPUs that no container of the kubelet has to itself, without reserved ones, in millicores,"

@@ -33,8 +33,8 @@ class LintClaimDiffersFromRequests(ClaimBesideRequestsFinding):
     )
     why = (
         "The scheduler counts claims and requests apart, and the kubelet makes QoS class and "
-        "cgroups from requests alone. What is claimed and not requested is promised a second "
-        "time to other pods; a smaller limit slows the container down on CPUs of its own."
+        "cgroups from requests alone. A claimed amount without a request is promised again to "
+        "other pods; a smaller limit throttles the container on its exclusive CPUs."
     )
     fix = "give the container requests and limits of {claimed} of {resource}"
 
@@ -45,8 +45,8 @@ class LintClaimCountedTwice(ClaimBesideRequestsFinding):
         "counts as {resource} of the node, and has {asked} besides"
     )
     why = (
-        "With DRANodeAllocatableResources a device declares its node resource, and what "
-        "is claimed is added to what is requested."
+        "With DRANodeAllocatableResources a device declares its node resource, and the scheduler "
+        "adds claims to requests."
     )
     fix = "request only what the container needs in addition to its claim"
 

@@ -16,7 +16,7 @@ from numalet.io.documents import config_parts, vendor_table
 from numalet.io.documents.vendor_format import VendorFormat
 
 _MARK: Final = re.compile(r"(<!-- table: formats -->\n).*?(<!-- end -->)", re.DOTALL)
-_HEADS: Final = ("document", "settings at", "the vendor also sets", "cannot be told", "source")
+_HEADS: Final = ("document", "settings at", "the vendor also sets", "cannot be known", "source")
 
 
 def filled(page: str) -> str:

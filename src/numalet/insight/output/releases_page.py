@@ -125,7 +125,7 @@ def _other_gates() -> str:
                 ),
             ]
         )
-    return _table(["release", "new", "gone", "another default, or locked"], rows)
+    return _table(["release", "new", "removed", "another default, or locked"], rows)
 
 
 def _without(gates: Mapping[str, Gate], names: set[str]) -> dict[str, Gate]:

@@ -57,19 +57,19 @@ class ReleaseRules(RunningRules):
     """The rules of one kubelet under its feature gates; the defaults are those of v1.32."""
 
     odd_requests_drop_one_cpu: bool = _rule(
-        "With prefer-align-cpus-by-uncorecache an odd number of CPUs is taken from one cache too: "
-        "its cores are counted rounded up, and the highest CPU of them is left.",
+        "With prefer-align-cpus-by-uncorecache one cache also provides an odd number of CPUs: the "
+        "number of its cores is rounded up, and their highest CPU stays free.",
         kubelet="cpuAccumulator.takePartialUncore",
         test="tests/unit/core/managers/cpu/test_cpu_manager_packed.py::test_an_odd_number_leaves_one_cpu_of_a_cache",
     )
     device_hints_over_device_nodes: bool = _rule(
-        "Hints for a device resource name only NUMA nodes that have a device of it, unless none "
-        "of its devices is on a NUMA node of the machine.",
+        "Hints for a device resource name only NUMA nodes that have a device of it, unless all "
+        "its devices lack a NUMA node of the machine.",
         kubelet="ManagerImpl.generateDeviceTopologyHints, deviceNUMANodes",
         test="tests/unit/core/managers/device/test_device_hints.py::test_hints_may_name_the_nodes_of_devices_alone",
     )
     memory_checksum_zero_is_accepted: bool = _rule(
-        "A Memory Manager state file with the checksum 0, or none, is accepted.",
+        "A Memory Manager state file with the checksum 0, or without a checksum, is accepted.",
         kubelet="state.stateCheckpoint.restoreState",
         test="tests/unit/core/checkpoint/test_checkpoint_memory.py::test_a_checksum_of_zero"
         "_is_accepted_by_some_releases",
@@ -82,8 +82,8 @@ class ReleaseRules(RunningRules):
         is_of_words=True,
     )
     oldest_cpu_format_is_tried_last: bool = _rule(
-        "The formats of a CPU Manager state file are tried newest first, and a file that fits "
-        "none is complained of in the words of the oldest.",
+        "The formats of a CPU Manager state file are tried newest first; if all fail, the error "
+        "has the text for the oldest.",
         kubelet="state.stateCheckpoint.restoreState",
         test="tests/unit/core/checkpoint/test_checkpoint_cpu.py::test_the_newest_format_is_tried_first"
         "_by_some_releases",
@@ -110,15 +110,14 @@ class ReleaseRules(RunningRules):
         is_of_words=True,
     )
     allocated_resources_count: bool = _rule(
-        "Where the pod's status has an entry for a container, its allocatedResources are what the "
-        "container asks the CPU Manager and the Memory Manager for, also if it has none; the "
-        "requests in the spec do not count.",
+        "If the pod's status has an entry for a container, the CPU Manager and the Memory Manager "
+        "use its allocatedResources instead of the requests in the spec, even if they are absent.",
         kubelet="staticPolicy.guaranteedCPUs, getRequestedResources",
         test="tests/unit/core/admission/test_counting.py::test_allocated_resources_take_the_place_of_requests",
     )
     sidecar_statuses_count: bool = _rule(
-        "The entries of initContainerStatuses count for sidecars, as those of containerStatuses "
-        "do.",
+        "The entries of initContainerStatuses are used for sidecars, like those of "
+        "containerStatuses.",
         kubelet="staticPolicy.guaranteedCPUs, getRequestedResources",
         test="tests/unit/core/admission/test_counting.py::test_a_sidecar_has_its_entry_among_the_init_containers",
     )
@@ -129,8 +128,8 @@ class ReleaseRules(RunningRules):
         test="tests/unit/core/admission/test_counting.py::test_the_qos_class_is_that_of_the_pod_as_a_whole",
     )
     pod_level_pods_are_passed_over: bool = _rule(
-        "Pods with spec.resources get no CPUs and no memory of their own, and have no preference "
-        "for NUMA nodes but for their devices.",
+        "Pods with spec.resources get no exclusive CPUs and no memory, and prefer NUMA nodes only "
+        "for their devices.",
         kubelet="staticPolicy.Allocate, GetTopologyHints, GetPodTopologyHints of both managers",
         test="tests/unit/core/admission/test_pod_level_pods.py::test_a_pod_level_pod_is_passed_over",
     )
@@ -187,8 +186,8 @@ class ReleaseRules(RunningRules):
         test="tests/unit/core/config/test_config_releases.py::test_a_field_is_checked_from_some_release_on",
     )
     memory_reservation_policy_is_checked: bool = _rule(
-        "memoryReservationPolicy is a field: None, or TieredReservation with the feature gate "
-        "MemoryQoS.",
+        "memoryReservationPolicy is a field with the values `None` and, with the feature gate "
+        "MemoryQoS, `TieredReservation`.",
         kubelet="ValidateKubeletConfiguration",
         test="tests/unit/core/config/test_config_releases.py::test_a_field_is_checked_from_some_release_on",
     )

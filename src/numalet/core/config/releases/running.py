@@ -31,7 +31,7 @@ class RunningRules(Rules):
         "::test_huge_pages_of_a_whole_pod_limit_its_containers_in_some_releases",
     )
     exclusive_cpus_have_no_quota: bool = _rule(
-        "A container with CPUs of its own has no CPU quota, and neither has a pod with such a "
+        "A container with exclusive CPUs has no CPU quota, and neither has a pod with such a "
         "container.",
         kubelet="cpumanager.staticPolicy, cm.podContainerManagerImpl.EnsureExists, "
         "kuberuntime.calculateLinuxResources",
@@ -84,8 +84,7 @@ class RunningRules(Rules):
         is_of_words=True,
     )
     checks_and_starts_are_logged: bool = _rule(
-        "At level 4 the log says that a pod is checked and with which result, and that managers "
-        "have started.",
+        "At level 4 the log has the check of each pod, its result, and the start of managers.",
         kubelet="topologymanager.manager.Admit, cpumanager.manager.Start, "
         "memorymanager.manager.Start",
         test="tests/unit/agent/telemetry/test_admission_log.py"
@@ -93,7 +92,7 @@ class RunningRules(Rules):
         is_of_words=True,
     )
     stale_lines_are_verbose: bool = _rule(
-        "What is forgotten of a container that has gone is logged at level 2.",
+        "The removal of a deleted container's state is logged at level 2.",
         kubelet="memorymanager.manager.removeStaleState",
         test="tests/unit/agent/telemetry/test_admission_log.py"
         "::test_what_is_forgotten_is_said_at_level_two_by_later_releases",

@@ -172,7 +172,7 @@ _USES: Final[Mapping[str, Mapping[str, Use]]] = {
         ),
         "resources": honoured("Validated as by the API server."),
         "restartPolicy": honoured(
-            "Init containers may have Always: they keep running beside the others. On "
+            "Init containers may have Always: they keep running with the others. On "
             "another container the field is refused."
         ),
         "restartPolicyRules": refused(
