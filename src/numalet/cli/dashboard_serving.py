@@ -49,8 +49,7 @@ def serve(
 ) -> None:
     """Serve pages of these sources until a signal; open the node, and close it at the end.
 
-    Raises:
-        BadInput: listening or opening the node fails.
+    Raises ``BadInput`` if listening or opening the node fails.
     """
     work = serving(node, wanted, is_opened=is_opened, fleet=fleet, output=output)
     asyncio.run(until_signal(work))

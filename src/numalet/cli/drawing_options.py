@@ -40,8 +40,7 @@ class PictureFiles(Value, kw_only=True):
     def write(self, html: Callable[[], str], svg: Callable[[], str] | None = None) -> None:
         """Write the pictures, both or neither, and name the files on the error stream.
 
-        Raises:
-            BadInput: writing a file fails.
+        Raises ``BadInput`` if writing a file fails.
         """
         from numalet.cli import output
         from numalet.io.files import atomic

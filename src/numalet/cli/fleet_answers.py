@@ -103,8 +103,7 @@ def free(
 ) -> int:
     """Find pods to evict so that copies of the shape fit, and new places for them.
 
-    Raises:
-        BadInput: an unknown node was named.
+    Raises ``BadInput`` if an unknown node was named.
     """
     from numalet.cli import fleet_csv, fleet_names, fleet_view
     from numalet.insight.fleet import free_copies, moves

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 def followed(class_file: str | None, pool_label: str | None) -> FollowedClasses:
     """Read --class and --pool-label; print warnings about the file.
 
-    Raises:
-        BadInput: the file is unusable.
+    Raises ``BadInput`` if the file is unusable.
     """
     from numalet.cluster import following
 

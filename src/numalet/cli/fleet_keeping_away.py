@@ -87,8 +87,7 @@ def keep_away(
 ) -> int:
     """Return 0 if all is done, 1 if a dry run found changes, 2 if every node is undecided.
 
-    Raises:
-        BadInput: reading or changing the cluster fails.
+    Raises ``BadInput`` if reading or changing the cluster fails.
     """
     from numalet.cli import fleet_answers, fleet_sources
     from numalet.insight.fleet import traps as trapping

@@ -22,8 +22,7 @@ _MOST_DIGITS: Final = 9
 def shares(cluster: Cluster, given: Iterable[str]) -> tuple[MachineShare, ...]:
     """Parse the machines for nodes of the cluster.
 
-    Raises:
-        BadInput: a text has another form, a pool is unknown, or a machine is unreadable.
+    Raises ``BadInput`` if a text has another form, a pool is unknown, or a machine is unreadable.
     """
     return tuple(_share(cluster, each) for each in given)
 

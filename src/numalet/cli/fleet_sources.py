@@ -41,8 +41,7 @@ class ChangeOptions(Value, kw_only=True):
 def opened(source: SourceOptions) -> OpenedCluster:
     """Open the cluster; print notes about the input to the error stream.
 
-    Raises:
-        BadInput: it is unreadable, or two sources were named.
+    Raises ``BadInput`` if it is unreadable, or two sources were named.
     """
     with progress.waiting("reading the cluster"):
         fleet = _opened(source)
@@ -81,8 +80,7 @@ async def followed_dashboard(
 ) -> None:
     """Serve pages of a followed cluster until a signal.
 
-    Raises:
-        BadInput: listening fails, or the cluster cannot be listed.
+    Raises ``BadInput`` if listening fails, or the cluster cannot be listed.
     """
     from numalet.cli import dashboard_serving
     from numalet.cluster import following
@@ -145,11 +143,7 @@ def _opened(source: SourceOptions) -> OpenedCluster:
 def serve(
     source: SourceOptions, shapes: Sequence[PodShape], listen: str, every_seconds: float
 ) -> None:
-    """Serve metrics until SIGINT or SIGTERM.
-
-    Raises:
-        BadInput: listening fails.
-    """
+    """Serve metrics until SIGINT or SIGTERM. Raises ``BadInput`` if listening fails."""
     from numalet.cluster.serve import FleetServer
     from numalet.shared.web import loop_log
 
@@ -190,8 +184,7 @@ def emptied(cluster: Cluster) -> Cluster:
 def variants(fleet: OpenedCluster, changes: ChangeOptions) -> NodeVariants:
     """Return the changed nodes; name unchangeable ones on the error stream.
 
-    Raises:
-        BadInput: a machine, the release or a pool is unknown, or every kubelet refuses.
+    Raises ``BadInput`` if a machine, the release or a pool is unknown, or every kubelet refuses.
     """
     from numalet.cli import fleet_machines, fleet_names
     from numalet.core.config.releases import table, versions

@@ -39,8 +39,7 @@ class WatchedAnswer(Mutable):
     async def receive(self, view: FollowedView) -> None:
         """Print the changes of a view.
 
-        Raises:
-            BadInput: the cluster cannot be listed, and never could.
+        Raises ``BadInput`` if the cluster could never be listed.
         """
         if view.opened is None:
             if view.problems:

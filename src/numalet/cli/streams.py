@@ -71,8 +71,7 @@ def _surviving(stream: io.TextIOWrapper, raw: io.FileIO) -> io.TextIOWrapper:
 def flush() -> None:
     """Flush the output of a command that follows.
 
-    Raises:
-        BrokenPipeError: its reader is closed.
+    Raises ``BrokenPipeError`` if its reader is closed.
     """
     sys.stdout.flush()
     raw = getattr(sys.stdout.buffer, "raw", sys.stdout.buffer)

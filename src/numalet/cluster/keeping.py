@@ -21,8 +21,7 @@ _MOST_ATTEMPTS: Final = 5
 async def keep_away(access: Access, nodes: Iterable[str], how: KeepAway) -> list[str]:
     """Return the nodes that were changed; the others have kept pods away already.
 
-    Raises:
-        BadInput: the server is unreachable or refuses.
+    Raises ``BadInput`` if the server is unreachable or refuses.
     """
     return await _each(access, nodes, lambda node: keeping_away.patch(node, how))
 
@@ -30,8 +29,7 @@ async def keep_away(access: Access, nodes: Iterable[str], how: KeepAway) -> list
 async def undo(access: Access, nodes: Iterable[str]) -> list[str]:
     """Return the nodes with undone changes.
 
-    Raises:
-        BadInput: the server is unreachable or refuses.
+    Raises ``BadInput`` if the server is unreachable or refuses.
     """
     return await _each(access, nodes, keeping_away.undoing)
 
@@ -39,8 +37,7 @@ async def undo(access: Access, nodes: Iterable[str]) -> list[str]:
 async def kept_away(access: Access) -> list[str]:
     """Return the names of the nodes that keep pods away because of this program.
 
-    Raises:
-        BadInput: the server is unreachable or refuses.
+    Raises ``BadInput`` if the server is unreachable or refuses.
     """
     try:
         async with client.opened(access, "numalet-fleet") as api:

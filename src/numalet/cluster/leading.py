@@ -153,8 +153,7 @@ class LeaseCandidate:
     async def run(self) -> None:
         """Try to lead, and keep leading, until cancelled; then the lease is released.
 
-        Raises:
-            BadInput: the credentials cannot be used.
+        Raises ``BadInput`` if the credentials cannot be used.
         """
         try:
             while True:

@@ -24,10 +24,8 @@ async def listed(access: Access, user_agent: str = "numalet-fleet") -> ClusterOb
     """Return the current objects.
 
     Missing collections are left out: budgets of a server before 1.21 have an older version, and the
-    definitions of the others may be missing.
-
-    Raises:
-        BadInput: the server is unreachable or refuses.
+    definitions of the others may be missing. Raises ``BadInput`` if the server is unreachable or
+    refuses.
     """
     try:
         async with client.opened(access, user_agent) as api:
@@ -39,8 +37,7 @@ async def listed(access: Access, user_agent: str = "numalet-fleet") -> ClusterOb
 async def objects(api: ApiClient) -> ClusterObjects:
     """Return the current objects, over an existing client.
 
-    Raises:
-        ApiRefused, ApiUnreachable: as the client does.
+    Raises ``ApiRefused`` and ``ApiUnreachable`` as the client does.
     """
     # A decoder per kind, so that notes on objects always have the same order.
     decoders = {each.name: ObjectDecoder() for each in OBJECT_KINDS}

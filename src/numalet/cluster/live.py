@@ -210,8 +210,7 @@ class LiveCluster:
     async def follow(self, api: ApiClient) -> None:
         """Keep the cluster current until this is cancelled.
 
-        Raises:
-            BadInput: the credentials cannot be read, and never could.
+        Raises ``BadInput`` if the credentials could never be read.
         """
         async with together() as group:
             for each in OBJECT_KINDS:

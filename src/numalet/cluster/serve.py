@@ -48,8 +48,7 @@ class FleetServer(Value, kw_only=True):
     def follow(self, access: Access, classes: FollowedClasses) -> None:
         """Serve the measures of a followed cluster, until SIGINT or SIGTERM.
 
-        Raises:
-            BadInput: the address or the credentials cannot be used.
+        Raises ``BadInput`` if the address or the credentials cannot be used.
         """
         asyncio.run(
             until_signal(
@@ -60,8 +59,7 @@ class FleetServer(Value, kw_only=True):
     def read_again(self, every_seconds: float, read: Callable[[], OpenedCluster]) -> None:
         """Serve the measures of a source that is read regularly, until SIGINT or SIGTERM.
 
-        Raises:
-            BadInput: the address cannot be used.
+        Raises ``BadInput`` if the address cannot be used.
         """
 
         async def reading(shown: _Shown) -> None:

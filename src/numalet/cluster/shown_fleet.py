@@ -28,8 +28,7 @@ class FollowedFleet(Mutable):
     async def receive(self, view: FollowedView) -> None:
         """Show a view from now on.
 
-        Raises:
-            BadInput: the cluster cannot be listed, and never could.
+        Raises ``BadInput`` if the cluster could never be listed.
         """
         if view.opened is None:
             if view.problems:

@@ -95,8 +95,7 @@ class Waker:
 async def live(to: Access, say: Callable[[str], None]) -> None:
     """Follow a cluster and touch its nodes until a signal ends it.
 
-    Raises:
-        BadInput: the credentials cannot be used.
+    Raises ``BadInput`` if the credentials cannot be used.
     """
     async with client.opened(to, "numalet-waker") as api:
         followed = LiveCluster()

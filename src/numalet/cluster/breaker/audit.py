@@ -42,8 +42,7 @@ class AuditFile:
     def write(self, action: Action, outcome: ActionOutcome, problem: str = "") -> None:
         """Append the line of an action.
 
-        Raises:
-            BadInput: the write fails. Without an audit no action is performed.
+        Raises ``BadInput`` if the write fails. Without an audit no action is performed.
         """
         at = moments.microseconds(datetime.now(UTC))
         line = {"at": at, **audit.line(action).document, "outcome": outcome.value}
@@ -67,8 +66,7 @@ class AuditFile:
 def opened(path: Path | None) -> Iterator[AuditFile]:
     """Open the audit in this file, or on the standard output, until the end of the block.
 
-    Raises:
-        BadInput: the file cannot be opened.
+    Raises ``BadInput`` if the file cannot be opened.
     """
     if path is None:
         sys.stdout.flush()

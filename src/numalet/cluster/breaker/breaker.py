@@ -115,8 +115,7 @@ class Breaker:
     async def follow(self) -> None:
         """Keep the view current until this is cancelled.
 
-        Raises:
-            BadInput: the credentials cannot be read, and never could.
+        Raises ``BadInput`` if the credentials could never be read.
         """
         async with together() as group:
             for each in (self._failed, self._jobs, self._namespaces, self._live):
@@ -126,8 +125,7 @@ class Breaker:
     async def act(self) -> None:
         """Plan and perform actions until this is cancelled.
 
-        Raises:
-            BadInput: the audit cannot be written.
+        Raises ``BadInput`` if the audit cannot be written.
         """
         state, complaint = BreakerState(), None
         while True:

@@ -34,8 +34,7 @@ class ChosenNamespaces:
     async def follow(self, api: ApiClient) -> None:
         """Keep the namespaces current until this is cancelled.
 
-        Raises:
-            BadInput: the credentials cannot be read, and never could.
+        Raises ``BadInput`` if the credentials could never be read.
         """
         if not self._selector:
             return

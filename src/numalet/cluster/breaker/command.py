@@ -39,8 +39,8 @@ class BreakerOptions(Value, kw_only=True):
 async def live(options: BreakerOptions, say: Callable[[str], None]) -> None:
     """Run until a signal ends it.
 
-    Raises:
-        BadInput: the credentials or the address cannot be used, or the audit cannot be written.
+    Raises ``BadInput`` if the credentials or the address cannot be used, or the audit cannot be
+    written.
     """
     asyncio.get_running_loop().set_exception_handler(
         LoopLog(lambda message, keys: say(loop_log.text(message, keys))).handle

@@ -144,8 +144,7 @@ class FailedPods:
     async def follow(self, api: ApiClient) -> None:
         """Keep the pods current until this is cancelled.
 
-        Raises:
-            BadInput: the credentials cannot be read, and never could.
+        Raises ``BadInput`` if the credentials could never be read.
         """
         news = follow.follow(api, self._collection, self._decoded, listing.uid, self._pace)
         async with contextlib.aclosing(news):

@@ -45,8 +45,7 @@ class SuspendedJobs:
     async def follow(self, api: ApiClient) -> None:
         """Keep the Jobs current until this is cancelled.
 
-        Raises:
-            BadInput: the credentials cannot be read, and never could.
+        Raises ``BadInput`` if the credentials could never be read.
         """
         news = follow.follow(api, JOBS, self._decoded, listing.uid, self._pace)
         async with contextlib.aclosing(news):

@@ -27,8 +27,8 @@ _Object: TypeAlias = dict[str, Any]
 async def undo(access: Access, audit_file: AuditFile, say: Callable[[str], None]) -> bool:
     """Undo all changes; return whether all succeeded. Each change is reported and audited.
 
-    Raises:
-        BadInput: the server is unreachable or refuses a list, or the audit cannot be written.
+    Raises ``BadInput`` if the server is unreachable or refuses a list, or the audit cannot be
+    written.
     """
     try:
         async with client.opened(access, "numalet-breaker") as api:

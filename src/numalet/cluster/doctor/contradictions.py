@@ -31,8 +31,7 @@ async def contradictions(
 ) -> Contradictions | None:
     """Return the contradictions of the cluster, unless a needed list is forbidden.
 
-    Raises:
-        ApiRefused, ApiUnreachable: as the client does.
+    Raises ``ApiRefused`` and ``ApiUnreachable`` as the client does.
     """
     try:
         first = of_objects(await listing.objects(api))

@@ -49,9 +49,7 @@ _Object = Mapping[str, Any]
 async def collected(api: ApiClient, files: Iterable[Path] = ()) -> SchedulingFacts:
     """Return all facts visible to this user, and the configurations in these files.
 
-    Raises:
-        BadInput: a file contains no KubeSchedulerConfiguration.
-        ApiRefused, ApiUnreachable: as the client does.
+    Raises ``BadInput`` if a file contains no KubeSchedulerConfiguration, and the client's errors.
     """
     configurations = [each for path in files for each in in_file(path)]
     pods = [*await _objects(api, f"/api/v1/namespaces/{_SYSTEM}/pods")]

@@ -82,9 +82,8 @@ def check_open(address: ListenAddress, *, has_client_ca: bool) -> None:
 async def live(options: ExtenderOptions, write: LogWriter) -> None:
     """Serve until a signal ends it.
 
-    Raises:
-        BadInput: an address, the credentials or a TLS file cannot be used, or an address is open
-            to others.
+    Raises ``BadInput`` if an address, the credentials or a TLS file cannot be used, or an address
+    is open to others.
     """
     log = ExtenderLog(write)
     asyncio.get_running_loop().set_exception_handler(

@@ -61,8 +61,7 @@ class ExtenderArguments(msgspec.Struct):
     def named(self) -> Mapping[str, msgspec.Raw | None]:
         """Return the nodes by name, without duplicates, with their objects if these were sent.
 
-        Raises:
-            BadInput: an object is not a Node, or there are too many.
+        Raises ``BadInput`` if an object is not a Node, or there are too many.
         """
         if self.node_names is not None:
             check_nodes(len(self.node_names))

@@ -81,8 +81,7 @@ class PreparedFleet(Value, kw_only=True):
 def prepare(inputs: HollowInputs) -> PreparedFleet:
     """Return the fleet for these inputs.
 
-    Raises:
-        BadInput: with everything that is wrong in them.
+    Raises ``BadInput`` with everything that is wrong in them.
     """
     findings = Findings()
     _check_options(inputs, findings)
@@ -135,8 +134,8 @@ async def live(
 ) -> None:
     """Register the nodes and run until a signal or the end of the time.
 
-    Raises:
-        BadInput: the API server refuses, is unreachable, or has a node with one of the names.
+    Raises ``BadInput`` if the API server refuses, is unreachable, or has a node with one of the
+    names.
     """
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -37,8 +37,7 @@ OPTIONS: Final = {fault: f"--{fault.value}" for fault in Fault}
 def planned(given: Iterable[tuple[Fault, str]], names: Sequence[str]) -> tuple[PlannedFault, ...]:
     """Parse faults such as ``hollow-7@30s``; the earliest first.
 
-    Raises:
-        BadInput: with everything that is wrong in them.
+    Raises ``BadInput`` with everything that is wrong in them.
     """
     findings = Findings()
     known = frozenset(names)

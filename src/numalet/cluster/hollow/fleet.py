@@ -89,9 +89,8 @@ class HollowFleet:
     async def register(self, advance: Callable[[], None] = lambda: None) -> None:
         """Register every node, with its lease.
 
-        Raises:
-            BadInput: a node with one of the names exists, and is not hollow.
-            ApiRefused, ApiUnreachable: as the client does.
+        Raises ``BadInput`` if a node with one of the names exists and is not hollow, and the
+        client's errors.
         """
         waiting = iter(self.members.values())
 

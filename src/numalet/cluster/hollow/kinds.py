@@ -62,8 +62,7 @@ class KindInputs(Value, kw_only=True):
 def kinds_of(inputs: KindInputs) -> tuple[tuple[NodeKind, ...], tuple[Finding, ...]]:
     """Return the kinds, and notes on the machines and configurations.
 
-    Raises:
-        BadInput: with everything that is wrong in them, or if a kubelet would not start.
+    Raises ``BadInput`` with everything that is wrong in them, or if a kubelet would not start.
     """
     findings = Findings()
     loaded = [findings.collect(each.open) for each in inputs.machines]

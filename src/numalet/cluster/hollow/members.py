@@ -90,8 +90,7 @@ def members_of(namings: Sequence[NodeNaming], kinds: Sequence[NodeKind]) -> dict
 def begun_again(members: Mapping[str, Member], state: StateFolder) -> None:
     """Let nodes with existing state files start with these, once their pods are known.
 
-    Raises:
-        BadInput: state files cannot be read.
+    Raises ``BadInput`` if state files cannot be read.
     """
     for name, member in members.items():
         files = state.read(name)

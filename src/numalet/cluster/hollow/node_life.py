@@ -173,7 +173,7 @@ class _Step(Mutable):
         verdict = kubelet.verdict(decision.rejection)
         run = folding.decided(record.run, verdict, self.now)
         self._evict(decision.evicted)
-        # A pod that already runs waits for nobody.
+        # A pod that already runs does not wait.
         if verdict.admitted and not run.has_begun:
             run = folding.after_evicted(run, self._leaving())
         workload = record.workload

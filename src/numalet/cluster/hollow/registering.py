@@ -42,9 +42,8 @@ class Registrar(Value):
     async def register(self, node: Node, naming: NodeNaming, boots: int = 1) -> str:
         """Create a ready Node, and return its uid.
 
-        Raises:
-            BadInput: a node of this name exists, and is not hollow.
-            ApiRefused, ApiUnreachable: as the client does.
+        Raises ``BadInput`` if a node of this name exists and is not hollow, and the client's
+        errors.
         """
         now = datetime.now(UTC)
         body = node_document.whole(node, naming, boots, now)

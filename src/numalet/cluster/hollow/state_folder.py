@@ -24,8 +24,7 @@ class StateFolder:
     def read(self, name: str) -> Mapping[str, str]:
         """Return the state files of a node; empty for a new node.
 
-        Raises:
-            BadInput: they cannot be read.
+        Raises ``BadInput`` if they cannot be read.
         """
         folder = self._path / name
         if not folder.is_dir():

@@ -60,8 +60,7 @@ class Percentage(Value):
 def parse(text: str) -> Percentage:
     """Parse a percentage such as ``2.5%``.
 
-    Raises:
-        PercentageError: the text before the percent sign is not a decimal number.
+    Raises ``PercentageError`` if the text before the percent sign is not a decimal number.
     """
     number = text.rstrip("%")
     infinite = _INFINITY.fullmatch(number)

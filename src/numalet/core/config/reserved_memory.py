@@ -39,8 +39,7 @@ class ReservedMemoryError(ValueError):
 def parse_all(values: Iterable[str]) -> tuple[ReservedMemory, ...]:
     """Parse all occurrences of the flag, in order.
 
-    Raises:
-        ReservedMemoryError: an entry is not valid.
+    Raises ``ReservedMemoryError`` if an entry is not valid.
     """
     entries: list[ReservedMemory] = []
     emptied = False
@@ -54,11 +53,7 @@ def parse_all(values: Iterable[str]) -> tuple[ReservedMemory, ...]:
 
 
 def parse(value: str) -> tuple[ReservedMemory, ...]:
-    """Parse one occurrence of the flag.
-
-    Raises:
-        ReservedMemoryError: the text is not valid.
-    """
+    """Parse one occurrence of the flag. Raises ``ReservedMemoryError`` if the text is not valid."""
     if value == "":
         return ()
     return tuple(_parse_group(group) for group in value.split(";"))

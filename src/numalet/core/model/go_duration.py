@@ -39,8 +39,7 @@ class DurationError(ValueError):
 def parse_ns(text: str) -> int:
     """Return the nanoseconds of a text; fractions of a nanosecond are cut off.
 
-    Raises:
-        DurationError: the text is not a duration, or one longer than about 292 years.
+    Raises ``DurationError`` if the text is not a duration, or one longer than about 292 years.
     """
     rest = text[1:] if text[:1] in ("+", "-") else text
     if rest == "0":

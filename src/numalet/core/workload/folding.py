@@ -51,8 +51,7 @@ def after_evicted(run: PodRun, evicted: Iterable[Evicted]) -> PodRun:
 def starting(run: PodRun, name: str) -> PodRun:
     """Record the next attempt of this container.
 
-    Raises:
-        ValueError: the previous attempt has not ended.
+    Raises ``ValueError`` if the previous attempt has not ended.
     """
     before = run.of(name)
     # Two processes of one container would share its CPUs and its records.
