@@ -37,10 +37,7 @@ class WatchedAnswer(Mutable):
     _notes: tuple[Finding, ...] = ()
 
     async def receive(self, view: FollowedView) -> None:
-        """Print the changes of a view.
-
-        Raises ``BadInput`` if the cluster could never be listed.
-        """
+        """Print the changes of a view. Raises ``BadInput`` if the cluster could never be listed."""
         if view.opened is None:
             if view.problems:
                 raise BadInput(view.problems)

@@ -174,10 +174,7 @@ class LiveCluster:
         return self.cluster()
 
     def cluster(self) -> Cluster | None:
-        """The current cluster, once it is ready.
-
-        Unchanged nodes are the same objects as before.
-        """
+        """The current cluster, once it is ready. Unchanged nodes are the same objects as before."""
         if not self.is_ready:
             return None
         if self._value is None:

@@ -26,10 +26,7 @@ class FollowedFleet(Mutable):
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def receive(self, view: FollowedView) -> None:
-        """Show a view from now on.
-
-        Raises ``BadInput`` if the cluster could never be listed.
-        """
+        """Show a view from now on. Raises ``BadInput`` if the cluster could never be listed."""
         if view.opened is None:
             if view.problems:
                 raise BadInput(view.problems)

@@ -182,10 +182,7 @@ class TooLittleFree(Value):
 
 
 class NoMemoryToShare(Value):
-    """A pod placed as a whole has no memory for containers that share.
-
-    A typed admission error.
-    """
+    """A pod placed as a whole has no memory for containers that share. A typed admission error."""
 
     code: ClassVar[str] = "memory/no-memory-to-share"
     sentence: ClassVar[str] = (
@@ -225,10 +222,7 @@ class NoMemoryToShareAtStart(Value):
 
 
 class PartNotAnInteger(Value):
-    """``NotAnInteger`` for a container of a pod placed as a whole.
-
-    A typed admission error.
-    """
+    """``NotAnInteger`` for a container of a pod placed as a whole. A typed admission error."""
 
     code: ClassVar[str] = "memory/part-not-an-integer"
     sentence: ClassVar[str] = NotAnInteger.sentence
