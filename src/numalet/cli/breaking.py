@@ -30,6 +30,7 @@ class Breakable(Value):
         for given in self.text.split("\n"):
             line = ""
             for piece in self._pieces(given):
+                # A trailing blank may stand beyond the width.
                 if line and len((line + piece).rstrip()) > width:
                     yield line.rstrip()
                     line = ""

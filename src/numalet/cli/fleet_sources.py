@@ -63,6 +63,7 @@ def answered(
         raise input_error.Conflict(
             "--watch needs a live cluster, not --dump or --fleet"
         ).bad_input()
+    # Imported late: the client of the API server takes longer to import than most commands run.
     import asyncio
 
     from numalet.cli.fleet_watch import WatchedAnswer
@@ -216,11 +217,13 @@ def variants(fleet: OpenedCluster, changes: ChangeOptions) -> NodeVariants:
         machines=fleet_machines.shares(fleet.cluster, changes.machines),
         pools=frozenset(changes.pools),
     )
+    # The named machines and values equal the present ones.
     if change == Change(pools=change.pools):
         return {}
     others, unknown = making.nodes_of(fleet.cluster, fleet.specs, change)
     output.show_findings(unknown)
     refused = [each for each in others.values() if isinstance(each, StartRefused)]
+    # Some nodes without a start are part of the answer; if all refuse, the change is a mistake.
     if refused and len(refused) == len(others):
         problems = sorted({kubelet_start.text(each) for each in refused})
         raise BadInput(

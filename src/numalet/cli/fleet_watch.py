@@ -43,6 +43,7 @@ class WatchedAnswer(Mutable):
                 raise BadInput(view.problems)
             return
         cluster = view.opened.cluster
+        # The identical value has the identical answer.
         if cluster is not self._cluster:
             notes = tuple(each for each in cluster.notes if each not in view.problems)
             output.show_findings([each for each in notes if each not in self._notes])
@@ -66,6 +67,7 @@ class WatchedAnswer(Mutable):
         """Print new text; a mere change of its age is shown on a terminal only."""
         is_screen = sys.stdout.isatty()
         state = (self._text, is_old and self.is_table)
+        # On a terminal the age is redrawn; in a pipe only a new answer is printed.
         if text == self._shown or (state == self._state and not is_screen):
             return
         self._shown, self._state = text, state

@@ -21,6 +21,7 @@ _SPACING: Final = 6
 
 def with_line_breaks(text: str) -> str:
     """Mark indented paragraphs as verbatim."""
+    # Typer fills paragraphs; only examples are indented.
     paragraphs = text.strip("\n").split("\n\n")
     return "\n\n".join(
         _AS_WRITTEN + paragraph if "\n " in f"\n{paragraph}" else paragraph
@@ -54,6 +55,7 @@ class Command(typer.core.TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if not ctx.resilient_parsing:
+            # Parse once more: the parser alone knows how often an option occurs.
             _, _, in_order = self.make_parser(ctx).parse_args(args=list(args))
             _refuse_repeated(ctx, in_order)
         return list(super().parse_args(ctx, args))
@@ -100,6 +102,7 @@ def _refuse_repeated(ctx: Any, in_order: Sequence[Any]) -> None:
     """
     counts = Counter(param for param in in_order if param.param_type_name == "option")
     if any(param.name == "help" for param in counts):
+        # Help is an answer to any command line, even a wrong one.
         return
     for param, count in counts.items():
         is_switch = param.is_flag and not param.secondary_opts

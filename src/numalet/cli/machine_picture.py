@@ -101,6 +101,7 @@ def _boxes(chart: MachineMap) -> list[RenderableType]:
         grid = Table.grid(padding=(0, 1), expand=True)
         grid.add_column(ratio=1)
         grid.add_column(ratio=1)
+        # The last row may have one box.
         for left, right in zip(rows[::2], [*rows[1::2], None], strict=False):
             grid.add_row(_box(left), "" if right is None else _box(right))
         drawn.append(grid)
@@ -174,6 +175,7 @@ def _distances(rows: tuple[MachineNodeRow, ...]) -> Table:
     names = sorted(row.node_id for row in rows)
     table = Table(box=None, padding=(0, 1), header_style="dim", pad_edge=False)
     table.add_column("node", justify="right", style="dim")
+    # A machine description may lack distances, or have rows of another length.
     is_square = all(len(row.distances or names) == len(names) for row in rows)
     if len(names) <= _MOST_COLUMNS and is_square:
         for name in names:

@@ -178,6 +178,7 @@ def run(arguments: list[str] | None = None) -> int:
     try:
         with command_line.running(arguments):
             command = commands(_wanted(arguments))
+            # ``__main__`` disabled it for the start; a library user's setting stays.
             if not gc.isenabled():
                 _collect_garbage_seldom()
             status = command(args=arguments, standalone_mode=False, prog_name="numalet")
@@ -201,8 +202,10 @@ def run(arguments: list[str] | None = None) -> int:
     except MemoryError:
         return _out_of_memory()
     except OSError as error:
+        # A lack of memory may appear as an error of any system call.
         if error.errno == errno.ENOMEM:
             return _out_of_memory()
+        # Without a file name it is the standard output that is full.
         if error.errno != errno.ENOSPC or error.filename is not None:
             return _bug()
         _turn_away_output()
@@ -247,6 +250,7 @@ def _print_document(findings: Sequence[Finding], arguments: list[str] | None) ->
 def _missing(error: ModuleNotFoundError, arguments: list[str] | None) -> int:
     """Report a missing package of an extra, which is not a bug."""
     module = (error.name or "").partition(".")[0]
+    # Only a missing extra has a remedy; any other missing module is a bug.
     if module not in _OF_THE_EXTRA:
         return _bug()
     return _unusable(

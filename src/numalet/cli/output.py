@@ -54,6 +54,7 @@ def asked_format(arguments: Iterable[str]) -> OutputFormat | None:
     words = iter(arguments)
     for word in words:
         if word == "--":
+            # Words behind ``--`` belong to the user's own command.
             break
         if word in ("-o", "--output"):
             asked = next(words, "")
@@ -90,6 +91,7 @@ def literal_console(**settings: Any) -> Console:
 
 def _width() -> int:
     columns = max(_NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns)
+    # In a pipe the width of some terminal must not change the output.
     return columns if sys.stdout.isatty() else min(WIDTH, columns)
 
 
@@ -122,6 +124,7 @@ def print_all(drawn: Iterable[RenderableType]) -> None:
     screen = console()
     for each in drawn:
         if not sys.stdout.isatty():
+            # Rich cuts names in narrow tables, so in a pipe the console is as wide as the rows.
             screen.width = max(_width(), _needed_width(screen, each))
         screen.print(each)
     assert isinstance(screen.file, io.StringIO)
@@ -181,6 +184,7 @@ def _cell(value: object) -> object:
         return value
     text = printable(value)
     begin = text.lstrip()
+    # A single sign or a number is not a formula.
     is_formula = begin.startswith(_FORMULAS) and len(begin) > 1 and not _NUMBER.fullmatch(begin)
     return f"'{text}" if is_formula or value.startswith(("\t", "\r")) else text
 
@@ -189,6 +193,7 @@ def print_json(document: Any, indent: int | None = None) -> None:
     """Print a value as JSON at once."""
     import json
 
+    # JSON allows DEL unescaped, but a terminal may interpret it.
     print_text(json.dumps(document, indent=indent).replace("\x7f", "\\u007f") + "\n")
     sys.stdout.flush()
 

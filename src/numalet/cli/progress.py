@@ -27,6 +27,7 @@ class Progress:
         self._whole = max(whole, 1)
         self._done = 0
         self._text = text
+        # Short work shows no bar at all.
         self._next = time.monotonic() + _FIRST
         self._is_drawn = False
         self._is_watched = sys.stderr.isatty()

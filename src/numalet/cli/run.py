@@ -83,6 +83,7 @@ def with_wait(args: list[str]) -> list[str]:
     for at in _options(args):
         if words[at] == _WAIT:
             following = words[at + 1] if at + 1 < len(words) else ""
+            # ``--wait 30`` would run a command named 30.
             if _TIME.fullmatch(following):
                 raise input_error.Invalid(
                     f"--wait takes its time after '='; did you mean --wait={following}?",

@@ -29,6 +29,7 @@ class _Output(io.RawIOBase):
         try:
             return self._raw.write(data)
         except BrokenPipeError:
+            # Pretend success: the command goes on to its own exit status.
             self.reader_is_gone = True
             return len(data)
 
@@ -47,6 +48,7 @@ def prepare() -> None:
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
+            # A process may be started without standard streams.
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open until the end
         elif isinstance(stream, io.TextIOWrapper):
             # A file name may be invalid text, and an output may lack characters.

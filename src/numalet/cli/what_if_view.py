@@ -89,6 +89,7 @@ def _replay_refused(
 def _by(
     those: Sequence[VariantRow], started: Sequence[VariantRow], differing: Sequence[int]
 ) -> str:
+    # Naming every variant would say less.
     if len(those) == len(started):
         return "by all"
     return "; ".join(_called(row, differing) for row in those)

@@ -87,12 +87,14 @@ class BindGate(StateListener):
                         await held.enter_async_context(self._lock(asked.node))
                         await self._until_decided(asked.node)
             except TimeoutError:
+                # Nothing was sent, so the promise of the filter can end.
                 if asked.pod_uid not in self._sent:
                     self._state.nodes.release(asked.pod_uid)
                 return STILL_DECIDES if self._state.live.is_current else NO_NEWS
             pod = self._state.live.pods.get(asked.pod_uid)
             if pod is None:
                 return NOT_SEEN
+            # An earlier attempt succeeded although its answer was lost.
             if pod.pod.node_name:
                 is_there = pod.pod.node_name == asked.node
                 return "" if is_there else f"numalet: the pod is on node {pod.pod.node_name}"
@@ -173,6 +175,7 @@ class BindGate(StateListener):
         since = {each: known.get(each, now) for each in self._undecided(name)}
         if since:
             self._awaited_since[name] = since
+        # A node that stays silent for too long has no publisher.
         is_patient = not since or now - min(since.values()) < self._patience_seconds
         return bool(self._sent_to(name)) or (bool(since) and is_patient)
 
@@ -205,6 +208,7 @@ class BindGate(StateListener):
 
     async def _send(self, pod: ClusterPod, name: str, last_at: float) -> str:
         uid = pod.pod.uid
+        # Before sending, so that no other call gives the room away meanwhile.
         self._state.promise(pod, name)
         if name in self._state.nodes.nodes and opinion.is_needed(pod.pod):
             self._state.say_yes(pod, (name,))

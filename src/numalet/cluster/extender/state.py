@@ -141,12 +141,14 @@ class ExtenderState:
             return everywhere
         began = self.now_seconds() if began_seconds is None else began_seconds
         until = began + BUDGET_SHARE * self.rules.timeout_seconds
+        # The pod is decided on without its own earlier promise.
         self.nodes.release(pod.pod.uid)
         self.refresh()
         answer = self._filter.filtered(pod, names, lambda: self.now_seconds() < until, began)
         if len(answer.passed) == 1:
             # With a single node the scheduler sends no prioritize call.
             self.promise(pod, answer.passed[0])
+        # Nodes that passed only for lack of time are not predictions.
         lets_late_pass = answer.unexamined and self.rules.filtering.passes_unexamined
         if opinion.is_needed(pod.pod) and not lets_late_pass:
             self.say_yes(pod, answer.passed)
@@ -209,11 +211,9 @@ class ExtenderState:
             each.said_yes(pod, names)
 
     def promise(self, pod: ClusterPod, node_name: str) -> None:
-        """Promise the pod to this node, until its object shows a node or the promise expires.
-
-        A scheduler that did not wait for the answer may have bound the pod or seen its deletion
-        since.
-        """
+        """Promise the pod to this node, until its object shows a node or the promise expires."""
+        # A scheduler that did not wait for the answer may have bound the pod or seen its
+        # deletion.
         if pod.pod.uid in self._settled:
             return
         until = self.now_seconds() + self.rules.promise_seconds
