@@ -178,7 +178,7 @@ def run(arguments: list[str] | None = None) -> int:
     try:
         with command_line.running(arguments):
             command = commands(_wanted(arguments))
-            # ``__main__`` disabled it for the start; a library user's setting stays.
+            # ``__main__`` disabled it for the imports.
             if not gc.isenabled():
                 _collect_garbage_seldom()
             status = command(args=arguments, standalone_mode=False, prog_name="numalet")

@@ -42,7 +42,7 @@ def status_of_reports(reports: Iterable[FileReport], strict: bool) -> int:
 
 
 def status_of_check(check: RestoreCheck) -> int:
-    """Return 0 if the kubelet starts and keeps the pods, 1 if not, 2 if it never starts."""
+    """Return 0 if the kubelet starts and keeps the pods, 1 if not, 2 if no files help."""
     return _STATUS_OF_ANSWER[check.answer] or int(check.loses_pods)
 
 
