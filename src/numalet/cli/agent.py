@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
 import typer
 
-from numalet.cli import machine_options, node_options, release_options
-from numalet.cli.option_groups import expanded
+from numalet.cli import node_options
+from numalet.cli.machine_options import DeviceOptions, MachineOptions
+from numalet.cli.node_options import LogOptions
+from numalet.cli.options import Options, option, with_options
+from numalet.cli.release_options import ReleaseOptions
 from numalet.core.model.findings import BadInput
-from numalet.wording.log_line import LogFormat
 
 EPILOG = """Examples:
 
@@ -67,159 +69,112 @@ class Ownership(StrEnum):
     OBSERVE = "observe"
 
 
-@expanded
-def agent(
-    *,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            "-c",
-            "--config",
-            metavar="FILE",
-            help="KubeletConfiguration, and a NumaletConfiguration after it; default: a"
-            " configuration fitted to the machine.",
-        ),
-    ] = None,
-    root: Annotated[
-        Path | None,
-        typer.Option(
-            "--root",
-            metavar="DIR",
-            help="Folder of the node state, the journal and the socket; default:"
-            " /var/lib/numalet, or XDG_STATE_HOME/numalet for a user other than root.",
-            show_default=False,
-        ),
-    ] = None,
-    runtime: Annotated[
-        RuntimeOption, typer.Option("--runtime", help="Real processes, or none at all.")
-    ] = RuntimeOption.PROCESS,
-    manifests: Annotated[
-        Path | None,
-        typer.Option("--manifests", metavar="DIR", help="A folder of pod manifests to run."),
-    ] = None,
-    exact: Annotated[
-        bool,
-        typer.Option("--exact", help="Decide exactly as the kubelet, its limits included."),
-    ] = False,
-    release: release_options.Release,
-    machine: machine_options.Chosen,
-    devices: machine_options.Devices,
-    node_name: Annotated[
-        str, typer.Option("--node-name", metavar="NAME", help="Default: the host's name.")
-    ] = "",
-    ownership: Annotated[
-        Ownership,
-        typer.Option(
-            "--ownership",
-            help="Enforce beside others, or only observe; auto: observe if there are others.",
-        ),
-    ] = Ownership.AUTO,
-    kubelet_root: Annotated[
-        Path,
-        node_options.kubelet_root(
-            "Root directory of a kubelet on this machine, whose state files are read."
-        ),
-    ] = node_options.KUBELET_ROOT,
-    on_invalid_state: Annotated[
-        Invalid,
-        typer.Option(
-            "--on-invalid-state",
-            help="State files that can not be restored. by-mode: with --exact stop; else rebase"
-            " them if it is the machine that has changed. rebase: keep what still fits, and"
-            " nothing of a damaged file.",
-        ),
-    ] = Invalid.BY_MODE,
-    podresources_qps: Annotated[
-        float,
-        typer.Option(
-            "--podresources-qps",
-            min=0,
-            metavar="N",
-            help="Requests a second that the PodResources API answers; 0 for no limit.",
-        ),
-    ] = 100.0,
-    kube_api: Annotated[
-        str,
-        typer.Option(
-            "--kube-api",
-            metavar="[HOST:]PORT",
-            help="Serve kubectl here, with TLS and a token, and the dashboard. 0 is any free port."
-            " The file for kubectl is admin.kubeconfig in the root folder; 'numalet dashboard'"
-            " prints a link. Default: not served.",
-        ),
-    ] = "",
-    kube_api_cert: Annotated[
-        Path | None,
-        typer.Option(
-            "--kube-api-cert",
-            metavar="FILE",
-            help="A certificate of yours for --kube-api, PEM; without one only a loopback address"
-            " is served.",
-        ),
-    ] = None,
-    kube_api_key: Annotated[
-        Path | None,
-        typer.Option("--kube-api-key", metavar="FILE", help="The key of that certificate, PEM."),
-    ] = None,
-    publish: Annotated[
-        bool | None,
-        typer.Option(
-            "--publish/--no-publish",
-            help="Keep this node's NumaNode and NodeResourceTopology current in a cluster, as"
-            " numalet publish does. Default: if a NumaletConfiguration has publish:.",
-            show_default=False,
-        ),
-    ] = None,
-    kubeconfig: Annotated[
-        Path | None,
-        typer.Option(
-            "--kubeconfig",
-            metavar="FILE",
-            help="The cluster of --publish; default: $KUBECONFIG, ~/.kube/config, or the one"
-            " around this pod.",
-            show_default=False,
-        ),
-    ] = None,
-    log_format: node_options.Form = LogFormat.CONSOLE,
-    verbosity: node_options.Verbosity = 2,
-) -> None:
+class AgentOptions(Options):
+    config: Path | None = option(
+        "KubeletConfiguration, and a NumaletConfiguration after it; default: a configuration"
+        " fitted to the machine.",
+        "FILE",
+        "-c",
+    )
+    root: Path | None = option(
+        "Folder of the node state, the journal and the socket; default: /var/lib/numalet, or"
+        " XDG_STATE_HOME/numalet for a user other than root.",
+        "DIR",
+    )
+    runtime: RuntimeOption = option(
+        "Real processes, or none at all.", default=RuntimeOption.PROCESS
+    )
+    manifests: Path | None = option("A folder of pod manifests to run.", "DIR")
+    exact: bool = option("Decide exactly as the kubelet, its limits included.")
+    release: ReleaseOptions
+    machine: MachineOptions
+    devices: DeviceOptions
+    node_name: str = option("Default: the host's name.", "NAME", default="")
+    ownership: Ownership = option(
+        "Enforce beside others, or only observe; auto: observe if there are others.",
+        default=Ownership.AUTO,
+    )
+    kubelet_root: Path = node_options.kubelet_root(
+        "Root directory of a kubelet on this machine, whose state files are read."
+    )
+    on_invalid_state: Invalid = option(
+        "State files that can not be restored. by-mode: with --exact stop; else rebase them if it"
+        " is the machine that has changed. rebase: keep what still fits, and nothing of a damaged"
+        " file.",
+        default=Invalid.BY_MODE,
+    )
+    podresources_qps: float = option(
+        "Requests a second that the PodResources API answers; 0 for no limit.",
+        "N",
+        default=100.0,
+        min=0,
+    )
+    kube_api: str = option(
+        "Serve kubectl here, with TLS and a token, and the dashboard. 0 is any free port. The file"
+        " for kubectl is admin.kubeconfig in the root folder; 'numalet dashboard' prints a link."
+        " Default: not served.",
+        "[HOST:]PORT",
+        default="",
+    )
+    kube_api_cert: Path | None = option(
+        "A certificate of yours for --kube-api, PEM; without one only a loopback address is"
+        " served.",
+        "FILE",
+    )
+    kube_api_key: Path | None = option("The key of that certificate, PEM.", "FILE")
+    publish: bool | None = option(
+        "Keep this node's NumaNode and NodeResourceTopology current in a cluster, as numalet"
+        " publish does. Default: if a NumaletConfiguration has publish:.",
+        name="--publish/--no-publish",
+    )
+    kubeconfig: Path | None = option(
+        "The cluster of --publish; default: $KUBECONFIG, ~/.kube/config, or the one around this"
+        " pod.",
+        "FILE",
+    )
+    log: LogOptions
+
+
+@with_options
+def agent(options: AgentOptions) -> None:
     """Admit, start and pin pods on this machine; their allocations survive crashes."""
     from numalet.agent.controller import main, settings
     from numalet.agent.controller.recovery import OnInvalidState
-    from numalet.agent.controller.settings import AgentOptions, OwnerChoice, RuntimeKind
+    from numalet.agent.controller.settings import OwnerChoice, RuntimeKind
     from numalet.cli.output import show_findings
     from numalet.io.agent_client import places
 
-    options = AgentOptions(
-        root=root or places.default_root(),
-        config_file=config,
-        manifests=manifests,
-        runtime=RuntimeKind(runtime.value),
-        exact=exact,
-        release=release.name,
-        kubelet_version=release.kubelet_version,
-        machine=machine.choice(),
-        devices_file=devices.file,
-        devices=devices.texts,
-        on_invalid_state=OnInvalidState(on_invalid_state.value),
-        node_name=node_name,
-        ownership=OwnerChoice(ownership.value),
-        verbosity=verbosity,
-        log_format=log_format.value,
-        podresources_qps=podresources_qps,
-        kube_api=kube_api,
-        kube_api_certificate=kube_api_cert,
-        kube_api_key=kube_api_key,
-        kubelet_root=kubelet_root,
+    inputs = settings.AgentOptions(
+        root=options.root or places.default_root(),
+        config_file=options.config,
+        manifests=options.manifests,
+        runtime=RuntimeKind(options.runtime.value),
+        exact=options.exact,
+        release=options.release.release,
+        kubelet_version=options.release.kubelet_version,
+        machine=options.machine.choice(),
+        devices_file=options.devices.devices,
+        devices=tuple(options.devices.device),
+        on_invalid_state=OnInvalidState(options.on_invalid_state.value),
+        node_name=options.node_name,
+        ownership=OwnerChoice(options.ownership.value),
+        verbosity=options.log.verbosity,
+        log_format=options.log.log_format.value,
+        podresources_qps=options.podresources_qps,
+        kube_api=options.kube_api,
+        kube_api_certificate=options.kube_api_cert,
+        kube_api_key=options.kube_api_key,
+        kubelet_root=options.kubelet_root,
     )
-    resolved = settings.resolve(options)
+    resolved = settings.resolve(inputs)
     show_findings(resolved.notes)
     beside = None
-    if resolved.publish is not None if publish is None else publish:
+    if resolved.publish is not None if options.publish is None else options.publish:
         from numalet.agent.publish import in_agent
         from numalet.core.config.publish_settings import PublishSettings
 
-        given = PublishSettings(kubeconfig=None if kubeconfig is None else str(kubeconfig))
+        file = options.kubeconfig
+        given = PublishSettings(kubeconfig=None if file is None else str(file))
         beside = in_agent.agent_publishing(given, resolved.publish)
     try:
         main.run(resolved, beside)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 
+from numalet.cli.options import REQUIRED, Options, argument, option
 from numalet.core.model.findings import BadInput, Severity
 
 if TYPE_CHECKING:
@@ -21,66 +22,59 @@ OBSERVED: Final = "Observed"
 """The status of a pod that a kubelet manages."""
 OF_A_KUBELET: Final = (OBSERVED, "Stale")
 """The above, and the status of a pod that the kubelet has forgotten."""
-WHICH: Final = "Which agent"
+_WHICH: Final = "Which agent"
 EXITS: Final = """Exit status: 0 fine, 1 the answer is no, 2 unusable input (also where no agent
 answers), 3 a bug.
 """
 
-Socket = Annotated[
-    Path | None,
-    typer.Option(
-        "--socket",
-        metavar="PATH",
-        help="The agent's socket; default: agent.sock in its root folder.",
-        show_default=False,
-        rich_help_panel=WHICH,
-    ),
-]
-Root = Annotated[
-    Path | None,
-    typer.Option(
-        "--root",
-        metavar="DIR",
-        help="The agent's root folder; default: /var/lib/numalet, or the user's own.",
-        show_default=False,
-        rich_help_panel=WHICH,
-    ),
-]
-PodName = Annotated[
-    str,
-    typer.Argument(metavar="POD", help="A pod: its name, or namespace/name.", show_default=False),
-]
+POD: Final = argument("A pod: its name, or namespace/name.", "POD", default=REQUIRED)
 
 
-@contextlib.contextmanager
-def agent(socket: Path | None, root: Path | None) -> Iterator[AgentClient]:
-    """Connect to the chosen agent; a refusal of the agent ends the command."""
-    from numalet.cli.output import complain
-    from numalet.io.agent_client import places
-    from numalet.io.agent_client.client import AgentClient, AgentRefused
+class AgentChoice(Options):
+    """Which agent is meant."""
 
-    with AgentClient(places.socket_path(socket, root)) as client:
-        try:
-            yield client
-        except AgentRefused as refused:
-            complain(Severity.ERROR, f"{refused.reason}: {refused.message}")
-            raise typer.Exit(EXIT_REFUSED) from None
+    socket: Path | None = option(
+        "The agent's socket; default: agent.sock in its root folder.", "PATH", panel=_WHICH
+    )
+    root: Path | None = option(
+        "The agent's root folder; default: /var/lib/numalet, or the user's own.",
+        "DIR",
+        panel=_WHICH,
+    )
 
+    @property
+    def is_named(self) -> bool:
+        """Whether the command line names one."""
+        return self.socket is not None or self.root is not None
 
-def commands_without_agent(bad: BadInput, socket: Path | None, root: Path | None) -> Listing:
-    """Return the commands of ``numalet run`` in a root folder without an agent.
+    @contextlib.contextmanager
+    def client(self) -> Iterator[AgentClient]:
+        """Connect to the agent; a refusal of the agent ends the command."""
+        from numalet.cli.output import complain
+        from numalet.io.agent_client import places
+        from numalet.io.agent_client.client import AgentClient, AgentRefused
 
-    Raises ``bad``, that the agent is missing, if there are not even commands.
-    """
-    from numalet.agent.run import listing
-    from numalet.io.agent_client import places
+        with AgentClient(places.socket_path(self.socket, self.root)) as client:
+            try:
+                yield client
+            except AgentRefused as refused:
+                complain(Severity.ERROR, f"{refused.reason}: {refused.message}")
+                raise typer.Exit(EXIT_REFUSED) from None
 
-    if socket is not None or bad.findings[0].code != "client/no-agent":
-        raise bad
-    commands = listing.listing(root or places.default_root())
-    if commands is None:
-        raise bad
-    return commands
+    def commands_without_agent(self, bad: BadInput) -> Listing:
+        """Return the commands of ``numalet run`` in a root folder without an agent.
+
+        Raises ``bad``, that the agent is missing, if there are not even commands.
+        """
+        from numalet.agent.run import listing
+        from numalet.io.agent_client import places
+
+        if self.socket is not None or bad.findings[0].code != "client/no-agent":
+            raise bad
+        commands = listing.listing(self.root or places.default_root())
+        if commands is None:
+            raise bad
+        return commands
 
 
 def pods_path(name: str) -> str:

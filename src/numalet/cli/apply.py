@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from numalet.cli import agent_client
-from numalet.cli.agent_client import EXIT_REFUSED, EXITS
+from numalet.cli.agent_client import EXIT_REFUSED, EXITS, AgentChoice
+from numalet.cli.options import REQUIRED, Options, option, with_options
 from numalet.core.model import input_error
 
 if TYPE_CHECKING:
@@ -28,24 +28,22 @@ The answer comes after the decision: a pod that is rejected is kept, and shown b
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 
-Files = Annotated[
-    list[str],
-    typer.Option(
-        "-f",
-        "--filename",
-        metavar="FILE",
-        help="A manifest, a folder of them, or '-'; repeatable.",
-        show_default=False,
-    ),
-]
+
+class ApplyOptions(Options):
+    files: list[str] = option(
+        "A manifest, a folder of them, or '-'; repeatable.",
+        "FILE",
+        "-f --filename",
+        default=REQUIRED,
+    )
+    agent: AgentChoice
 
 
-def apply(
-    files: Files, *, socket: agent_client.Socket = None, root: agent_client.Root = None
-) -> None:
+@with_options
+def apply(options: ApplyOptions) -> None:
     """Submit pods to an agent, which admits or rejects them at once."""
-    objects = [each for path in files for each in _all_objects(path)]
-    with agent_client.agent(socket, root) as client:
+    objects = [each for path in options.files for each in _all_objects(path)]
+    with options.agent.client() as client:
         results = [_given(client, each) for each in objects]
     raise typer.Exit(0 if all(results) else EXIT_REFUSED)
 

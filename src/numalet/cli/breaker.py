@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 
-from numalet.cli import cluster_options, fleet_classes, output
-from numalet.cli.cluster_options import Context, Kubeconfig
-from numalet.cli.fleet_options import ClassFile, PoolLabel
+from numalet.cli import cluster_options, output
+from numalet.cli.cluster_options import ClassOptions, ClusterOptions
 from numalet.cli.helping import Command, CommandWithOthers, with_line_breaks
+from numalet.cli.options import Options, option, with_options
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput
 
@@ -62,123 +62,56 @@ breaker_app = typer.Typer(
     epilog=with_line_breaks(EPILOG),
 )
 
-Audit = Annotated[
-    Path | None,
-    typer.Option(
-        "--audit",
-        metavar="FILE",
-        help="Append a line of JSON for each action; default: the standard output.",
-        show_default=False,
-    ),
-]
-Act = Annotated[
-    str,
-    typer.Option(
-        "--act",
-        metavar="MEASURES",
-        help="What is allowed, of prune, inform, taint, suspend, recreate; with commas."
-        " Without it nothing is changed.",
-        show_default=False,
-    ),
-]
-Lease = Annotated[
-    str,
-    typer.Option(
-        "--lease",
-        metavar="NAMESPACE/NAME",
-        help=f"Of several breakers the holder acts. Default in a pod: its namespace/{_NAME}.",
-        show_default=False,
-    ),
-]
-NoLease = Annotated[bool, typer.Option("--no-lease", help="Act without a lease.")]
-Metrics = Annotated[
-    str,
-    typer.Option(
-        "--metrics",
-        metavar="[HOST:]PORT",
-        help="Serve /metrics, /healthz and /readyz there.",
-        show_default=False,
-    ),
-]
-Namespaces = Annotated[
-    str,
-    typer.Option(
-        "--namespaces",
-        metavar="PATTERNS",
-        help="Only these, as 'team-*,web'; default: all.",
-        show_default=False,
-    ),
-]
-WithoutNamespaces = Annotated[
-    str, typer.Option("--without-namespaces", metavar="PATTERNS", help="Never these.")
-]
-NamespaceSelector = Annotated[
-    str,
-    typer.Option(
-        "--namespace-selector",
-        metavar="SELECTOR",
-        help="Only namespaces with these labels, as 'team=a,!critical'.",
-        show_default=False,
-    ),
-]
-Owners = Annotated[
-    str,
-    typer.Option(
-        "--owners",
-        metavar="PATTERNS",
-        help="Only these top owners, as 'Deployment/*,Job/night-*'; default: all.",
-        show_default=False,
-    ),
-]
-WithoutOwners = Annotated[
-    str,
-    typer.Option("--without-owners", metavar="PATTERNS", help="Never these.", show_default=False),
-]
-Selector = Annotated[
-    str,
-    typer.Option(
-        "--selector",
-        "-l",
-        metavar="SELECTOR",
-        help="Only pods with these labels.",
-        show_default=False,
-    ),
-]
+_AUDIT: Final = option(
+    "Append a line of JSON for each action; default: the standard output.", "FILE"
+)
 
 
-TaintForWaiting = Annotated[
-    str,
-    typer.Option(
-        "--taint-for-waiting",
-        metavar="TIME",
-        help="For autoscalers: taint the traps also of pods that wait for so long, such as 2m,"
-        " while no kubelet would admit them.",
-        show_default=False,
-    ),
-]
+class BreakerOptions(Options):
+    cluster: ClusterOptions
+    act: str = option(
+        "What is allowed, of prune, inform, taint, suspend, recreate; with commas. Without it"
+        " nothing is changed.",
+        "MEASURES",
+        default="",
+    )
+    namespaces: str = option("Only these, as 'team-*,web'; default: all.", "PATTERNS", default="")
+    without_namespaces: str = option("Never these.", "PATTERNS", default="kube-system")
+    namespace_selector: str = option(
+        "Only namespaces with these labels, as 'team=a,!critical'.", "SELECTOR", default=""
+    )
+    owners: str = option(
+        "Only these top owners, as 'Deployment/*,Job/night-*'; default: all.",
+        "PATTERNS",
+        default="",
+    )
+    without_owners: str = option("Never these.", "PATTERNS", default="")
+    selector: str = option("Only pods with these labels.", "SELECTOR", "--selector -l", default="")
+    classes: ClassOptions
+    taint_for_waiting: str = option(
+        "For autoscalers: taint the traps also of pods that wait for so long, such as 2m, while no"
+        " kubelet would admit them.",
+        "TIME",
+        default="",
+    )
+    lease: str = option(
+        f"Of several breakers the holder acts. Default in a pod: its namespace/{_NAME}.",
+        "NAMESPACE/NAME",
+        default="",
+    )
+    no_lease: bool = option("Act without a lease.")
+    audit: Path | None = _AUDIT
+    metrics: str = option("Serve /metrics, /healthz and /readyz there.", "[HOST:]PORT", default="")
+
+
+class UndoOptions(Options):
+    cluster: ClusterOptions
+    audit: Path | None = _AUDIT
 
 
 @breaker_app.callback()
-def breaker(
-    typer_context: typer.Context,
-    *,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    act: Act = "",
-    namespaces: Namespaces = "",
-    without_namespaces: WithoutNamespaces = "kube-system",
-    namespace_selector: NamespaceSelector = "",
-    owners: Owners = "",
-    without_owners: WithoutOwners = "",
-    selector: Selector = "",
-    class_file: ClassFile = None,
-    pool_label: PoolLabel = None,
-    taint_for_waiting: TaintForWaiting = "",
-    lease: Lease = "",
-    no_lease: NoLease = False,
-    audit: Audit = None,
-    metrics: Metrics = "",
-) -> None:
+@with_options
+def breaker(typer_context: typer.Context, options: BreakerOptions) -> None:
     """Watch for pods that kubelets reject again and again, and end that.
 
     Without --act nothing is changed: what would be done is printed. Each action is one line of JSON
@@ -191,47 +124,47 @@ def breaker(
     from numalet.cluster import addresses
     from numalet.cluster.breaker import command
     from numalet.cluster.breaker.breaker import BreakerSettings
-    from numalet.cluster.breaker.command import BreakerOptions
     from numalet.core.cluster.building import POOL_LABEL
     from numalet.insight.rejections.rules import EVERY_MEASURE, BreakerRules, BreakerScope
-    from numalet.io.kube_api import access
 
-    measures, label = _measures(act), pool_label or POOL_LABEL
+    measures, label = _measures(options.act), options.classes.pool_label or POOL_LABEL
     choosing = {
-        "--owners": owners,
-        "--without-owners": without_owners,
-        "--namespace-selector": namespace_selector,
-        "--selector": selector,
+        "--owners": options.owners,
+        "--without-owners": options.without_owners,
+        "--namespace-selector": options.namespace_selector,
+        "--selector": options.selector,
     }
     scope = BreakerScope(
-        namespaces=_patterns(namespaces),
-        without_namespaces=_patterns(without_namespaces),
-        owners=_patterns(owners),
-        without_owners=_patterns(without_owners),
+        namespaces=_patterns(options.namespaces),
+        without_namespaces=_patterns(options.without_namespaces),
+        owners=_patterns(options.owners),
+        without_owners=_patterns(options.without_owners),
     )
     settings = BreakerSettings(
         rules=BreakerRules(
             allowed=measures or EVERY_MEASURE,
             scope=scope,
             pool_label=label,
-            waiting_seconds=_waiting_seconds(taint_for_waiting, choosing),
+            waiting_seconds=_waiting_seconds(options.taint_for_waiting, choosing),
         ),
         is_dry_run=not measures,
-        namespace_selector=namespace_selector,
-        pod_selector=selector,
-        classes=fleet_classes.followed(class_file, pool_label),
+        namespace_selector=options.namespace_selector,
+        pod_selector=options.selector,
+        classes=options.classes.followed(),
     )
-    to = access.of(kubeconfig, context)
-    options = BreakerOptions(
+    to = options.cluster.access()
+    running = command.BreakerOptions(
         access=to,
         settings=settings,
-        lease=None if no_lease else _lease(lease, to),
-        audit_file=audit,
-        metrics=addresses.parse("--metrics", metrics, "127.0.0.1") if metrics else None,
+        lease=None if options.no_lease else _lease(options.lease, to),
+        audit_file=options.audit,
+        metrics=addresses.parse("--metrics", options.metrics, "127.0.0.1")
+        if options.metrics
+        else None,
     )
     if not measures:
-        _say("nothing is changed: allow what may be done with --act")
-    asyncio.run(command.live(options, _say))
+        output.say("nothing is changed: allow what may be done with --act")
+    asyncio.run(command.live(running, output.say))
 
 
 @breaker_app.command(
@@ -240,7 +173,8 @@ def breaker(
     short_help="Take back every taint and suspension.",
     epilog=with_line_breaks(_UNDO_EPILOG),
 )
-def undo(*, kubeconfig: Kubeconfig = None, context: Context = None, audit: Audit = None) -> None:
+@with_options
+def undo(options: UndoOptions) -> None:
     """Take every taint of breakers off the nodes, and resume the Jobs that they suspended.
 
     It goes by what stands on the objects, so it works after a crash, and does nothing a second
@@ -250,17 +184,12 @@ def undo(*, kubeconfig: Kubeconfig = None, context: Context = None, audit: Audit
 
     from numalet.cluster.breaker import audit as audits
     from numalet.cluster.breaker import undoing
-    from numalet.io.kube_api import access
 
-    to = access.of(kubeconfig, context)
-    with audits.opened(audit) as audit_file:
-        is_all = asyncio.run(undoing.undo(to, audit_file, _say))
+    to = options.cluster.access()
+    with audits.opened(options.audit) as audit_file:
+        is_all = asyncio.run(undoing.undo(to, audit_file, output.say))
     if not is_all:
         raise typer.Exit(1)
-
-
-def _say(text: str) -> None:
-    output.say(text)
 
 
 def _measures(act: str) -> frozenset[Measure]:

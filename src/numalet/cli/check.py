@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from numalet.cli import kubelet_options as kubelet
 from numalet.cli import machine_options
-from numalet.cli.option_groups import expanded
+from numalet.cli.options import Options, argument, option, with_options
 from numalet.cli.output import OutputFormat
 from numalet.core.model import input_error
-from numalet.core.model.value import replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,119 +64,78 @@ class CheckFormat(StrEnum):
     JUNIT = "junit"
 
 
-Pods = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[PODS]...",
-        help="Manifests of pods that the node is to run (YAML or JSON); claims of devices,"
-        " their classes, and slices may be among them.",
-        show_default=False,
-    ),
-]
-StateDir = Annotated[
-    Path | None,
-    typer.Option(
-        "--state-dir", metavar="DIR", help="State files that the kubelet would find; only read."
-    ),
-]
-Output = Annotated[
-    CheckFormat, typer.Option("-o", "--output", help="How the findings are printed.")
-]
-Select = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--select",
-        metavar="CODE,...",
-        help="Only these findings: codes, or areas such as lint; repeatable.",
-        show_default=False,
-    ),
-]
-Ignore = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--ignore",
-        metavar="CODE,...",
-        help="Not these findings; as '# numalet: ignore[CODE]' on their line. Repeatable.",
-        show_default=False,
-    ),
-]
-Strict = Annotated[bool, typer.Option("--strict", help="Exit status 1 for warnings, too.")]
-And = Annotated[
-    str | None,
-    typer.Option(
-        "--and",
-        metavar="RELEASE",
-        help="Compare with this release: say what changes from --release to it.",
-        show_default=False,
-    ),
-]
-Explain = Annotated[
-    str | None,
-    typer.Option(
-        "--explain", metavar="CODE", help="Print what a code means, and why; check nothing."
-    ),
-]
+class CheckOptions(Options):
+    pods: list[str] = argument(
+        "Manifests of pods that the node is to run (YAML or JSON); claims of devices, their"
+        " classes, and slices may be among them.",
+        "[PODS]...",
+    )
+    config: list[Path] = kubelet.CONFIG_FILES
+    machine: list[str] = machine_options.MACHINES
+    sizes: machine_options.Sizes
+    devices: machine_options.DeviceOptions
+    state_dir: Path | None = option("State files that the kubelet would find; only read.", "DIR")
+    pod_choice: machine_options.PodChoice
+    output: CheckFormat = option(
+        "How the findings are printed.", name="-o", default=CheckFormat.TABLE
+    )
+    select: list[str] = option(
+        "Only these findings: codes, or areas such as lint; repeatable.", "CODE,..."
+    )
+    ignore: list[str] = option(
+        "Not these findings; as '# numalet: ignore[CODE]' on their line. Repeatable.", "CODE,..."
+    )
+    strict: bool = option("Exit status 1 for warnings, too.")
+    and_release: str | None = option(
+        "Compare with this release: say what changes from --release to it.", "RELEASE", "--and"
+    )
+    explain: str | None = option("Print what a code means, and why; check nothing.", "CODE")
+    flags: kubelet.KubeletFlags
 
 
-@expanded
-def check(
-    pods: Pods = None,
-    *,
-    config: kubelet.ConfigFiles = None,
-    machine: machine_options.Machines = None,
-    sizes: machine_options.Sizes,
-    devices: machine_options.Devices,
-    state_dir: StateDir = None,
-    pod_choice: machine_options.ChosenPods,
-    output: Output = CheckFormat.TABLE,
-    select: Select = None,
-    ignore: Ignore = None,
-    strict: Strict = False,
-    and_release: And = None,
-    explain: Explain = None,
-    flags: kubelet.AllFlags,
-) -> None:
+@with_options
+def check(options: CheckOptions) -> None:
     """Say whether the kubelet would start with this configuration, and what is unwise."""
     from numalet.insight.lint import choosing
     from numalet.insight.usecases.checking import CheckInputs
 
-    if explain is not None:
+    if options.explain is not None:
         from numalet.cli import check_view, code_index
 
         classes = code_index.classes()
-        choosing.refuse_unknown("--explain", [explain], classes)
-        check_view.print_code(explain, classes)
+        choosing.refuse_unknown("--explain", [options.explain], classes)
+        check_view.print_code(options.explain, classes)
         return
-    configs, machines = config or [], machine or []
-    is_one = len({*configs}) < 2 and len({*machines}) < 2
+    is_one = len({*options.config}) < 2 and len({*options.machine}) < 2
     pieces = CheckInputs(
-        machine=replace(sizes, machine=next(iter(machines), None)).choice(),
-        config=flags.sources(next(iter(configs), None)),
-        pods=tuple(pods or ()),
-        **pod_choice.fields(),
-        devices=devices.texts,
-        device_file=devices.file,
-        state_dir=state_dir,
-        choice=_choice(select or (), ignore or ()),
+        machine=options.sizes.choice(next(iter(options.machine), None)),
+        config=options.flags.sources(next(iter(options.config), None)),
+        pods=tuple(options.pods),
+        **options.pod_choice.fields(),
+        **options.devices.fields(),
+        state_dir=options.state_dir,
+        choice=_choice(options),
     )
-    if and_release is not None:
-        raise typer.Exit(_run_upgrade(pieces, and_release, output, is_one=is_one, strict=strict))
-    if is_one:
-        raise typer.Exit(_run(pieces, output, strict=strict))
-    raise typer.Exit(_run_each(pieces, configs, machines, output, strict=strict))
+    if options.and_release is not None:
+        status = _run_upgrade(pieces, options.and_release, options, is_one=is_one)
+    elif is_one:
+        status = _run(pieces, options)
+    else:
+        status = _run_each(pieces, options)
+    raise typer.Exit(status)
 
 
-def _choice(select: Sequence[str], ignore: Sequence[str]) -> LintChoice:
+def _choice(options: CheckOptions) -> LintChoice:
     from numalet.insight.lint import choosing
 
-    if not (select or ignore):
+    if not (options.select or options.ignore):
         return choosing.LintChoice()
     from numalet.cli import code_index
 
-    return choosing.of_texts(select, ignore, code_index.classes())
+    return choosing.of_texts(options.select, options.ignore, code_index.classes())
 
 
-def _run(pieces: CheckInputs, output: CheckFormat, *, strict: bool) -> int:
+def _run(pieces: CheckInputs, options: CheckOptions) -> int:
     from numalet.cli import check_view
     from numalet.core.model.findings import BadInput
     from numalet.insight.lint import rows
@@ -186,25 +144,22 @@ def _run(pieces: CheckInputs, output: CheckFormat, *, strict: bool) -> int:
     try:
         result = checking.check(pieces)
     except BadInput as bad:
-        if output is CheckFormat.TABLE:
+        if options.output is CheckFormat.TABLE:
             raise
-        _print_rows(pieces, output, rows.rows(bad.findings), strict=strict)
+        _print_rows(pieces, options, rows.rows(bad.findings))
         return 2
-    match output:
+    match options.output:
         case CheckFormat.TABLE:
             check_view.print_findings(result)
         case CheckFormat.JSON:
             check_view.print_json(result.rows, result.checked, result.behaviour)
         case _:
-            refused = result.checked.refused
-            start_error = check_view.start_error(refused)
-            _print_rows(pieces, output, result.rows, start_error, strict=strict)
-    return result.exit_status(strict=strict)
+            start_error = check_view.start_error(result.checked.refused)
+            _print_rows(pieces, options, result.rows, start_error)
+    return result.exit_status(strict=options.strict)
 
 
-def _run_upgrade(
-    pieces: CheckInputs, after: str, output: CheckFormat, *, is_one: bool, strict: bool
-) -> int:
+def _run_upgrade(pieces: CheckInputs, after: str, options: CheckOptions, *, is_one: bool) -> int:
     from numalet.cli import upgrade_view
     from numalet.core.model.findings import Location
     from numalet.insight.usecases import upgrading
@@ -217,54 +172,43 @@ def _run_upgrade(
         ).bad_input()
     release = kubelet_version.of_name(after, "--and")
     upgrade = upgrading.upgrade(pieces, release)
-    match output:
+    match options.output:
         case CheckFormat.TABLE:
             upgrade_view.print_changes(upgrade)
         case CheckFormat.JSON:
             upgrade_view.print_document(upgrade, OutputFormat.JSON)
         case _:
-            _print_rows(pieces, output, upgrade.rows, strict=strict)
-    return 1 if upgrade.fails(strict=strict) else 0
+            _print_rows(pieces, options, upgrade.rows)
+    return 1 if upgrade.fails(strict=options.strict) else 0
 
 
-def _run_each(
-    pieces: CheckInputs,
-    configs: Sequence[Path],
-    machines: Sequence[str],
-    output: CheckFormat,
-    *,
-    strict: bool,
-) -> int:
+def _run_each(pieces: CheckInputs, options: CheckOptions) -> int:
     """Check every combination; return the worst exit status."""
     from numalet.cli import check_view
     from numalet.insight.usecases import checking
 
-    checks = checking.check_each(pieces, configs, machines)
-    if output is CheckFormat.TABLE:
+    strict = options.strict
+    checks = checking.check_each(pieces, options.config, options.machine)
+    if options.output is CheckFormat.TABLE:
         check_view.print_several(checks)
     else:
-        check_view.print_several_for_program(checks, output.value, strict=strict)
+        check_view.print_several_for_program(checks, options.output.value, strict=strict)
     return checking.worst_status(each.exit_status(strict=strict) for each in checks)
 
 
 def _print_rows(
-    pieces: CheckInputs,
-    output: CheckFormat,
-    rows: Sequence[FindingRow],
-    start_error: str = "",
-    *,
-    strict: bool,
+    pieces: CheckInputs, options: CheckOptions, rows: Sequence[FindingRow], start_error: str = ""
 ) -> None:
     from numalet.cli import check_view
 
     config = pieces.config.config_file
     main_file = str(config) if config is not None else next(iter(pieces.pods), "")
-    match output:
+    match options.output:
         case CheckFormat.SARIF:
             check_view.print_sarif(rows, main_file)
         case CheckFormat.GITHUB:
             check_view.print_github(rows)
         case CheckFormat.JUNIT:
-            check_view.print_junit(rows, main_file, start_error, strict=strict)
+            check_view.print_junit(rows, main_file, start_error, strict=options.strict)
         case _:
             check_view.print_json(rows)

@@ -3,33 +3,56 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
+from numalet.cli.options import Options, option
 from numalet.core.model import input_error
 
 if TYPE_CHECKING:
+    from numalet.cluster.following import FollowedClasses
     from numalet.cluster.leading import LeaseName
+    from numalet.io.kube_api.values import Access
 
-Kubeconfig = Annotated[
-    Path | None,
-    typer.Option(
-        "--kubeconfig",
-        metavar="FILE",
-        help="The cluster; default: $KUBECONFIG, ~/.kube/config, or the one around this pod.",
-        show_default=False,
-    ),
-]
-Context = Annotated[
-    str | None,
-    typer.Option(
-        "--context",
-        metavar="NAME",
-        help="A context of the kubeconfig other than its current one.",
-        show_default=False,
-    ),
-]
+
+class ClusterOptions(Options):
+    """The API server, and who is known there."""
+
+    kubeconfig: Path | None = option(
+        "The cluster; default: $KUBECONFIG, ~/.kube/config, or the one around this pod.", "FILE"
+    )
+    context: str | None = option("A context of the kubeconfig other than its current one.", "NAME")
+
+    def access(self) -> Access:
+        """Return how the API server is reached. Raises ``BadInput``."""
+        from numalet.io.kube_api import access
+
+        return access.of(self.kubeconfig, self.context)
+
+
+class ClassOptions(Options):
+    """The machines and configurations of nodes that do not publish theirs."""
+
+    class_file: str | None = option(
+        "A description whose pools say of which machine and configuration nodes are that do not"
+        " publish it.",
+        "FILE",
+        "--class",
+    )
+    pool_label: str | None = option(
+        "Label of nodes that names their pool. Default: node.kubernetes.io/instance-type.", "LABEL"
+    )
+
+    def followed(self) -> FollowedClasses:
+        """Read the files, which are followed; print warnings about them.
+
+        Raises ``BadInput`` if the file is unusable.
+        """
+        from numalet.cli import output
+        from numalet.cluster import following
+
+        classes = following.classes_of(self.class_file, self.pool_label)
+        output.show_findings(classes.notes)
+        return classes
 
 
 def lease_name(text: str) -> LeaseName:

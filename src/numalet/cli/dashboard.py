@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 
 from numalet.cli import kubelet_options as kubelet
-from numalet.cli import machine_options
-from numalet.cli.agent_client import OWN_API, Root, Socket, agent
+from numalet.cli.agent_client import OWN_API, AgentChoice
 from numalet.cli.dashboard_links import LinkFormat
-from numalet.cli.option_groups import expanded
+from numalet.cli.machine_options import DeviceOptions, MachineOptions, PodChoice
+from numalet.cli.options import Options, argument, option, with_options
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput
-from numalet.core.model.value import Value
 
 if TYPE_CHECKING:
     from numalet.insight.usecases.simulating import SimulateInputs
@@ -58,56 +57,38 @@ _BESIDE_A_KUBELET: Final = frozenset(
 )
 """Options that complement the node of a kubelet."""
 
-Pods = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[PODS]...",
-        help="Manifests of pods for a simulated node (pods, lists, workloads; YAML or JSON), '-'"
-        " for the standard input, or one scenario file.",
-        show_default=False,
-    ),
-]
-Listen = Annotated[
-    str,
-    typer.Option(
-        "--listen",
-        metavar="[HOST:]PORT",
-        help="Where to serve a node without an agent: an address of loopback; port 0, the default,"
-        " is any that is free.",
-        show_default=False,
-    ),
-]
-KubeletRoot = Annotated[
-    Path | None,
-    typer.Option(
-        "--kubelet-root",
-        metavar="DIR",
-        help="Show the kubelet of this root directory by what it leaves there; no agent is asked."
+OPEN: Final = option("Open the link in a browser.", name="--open")
+
+
+class DashboardOptions(Options):
+    pods: list[str] = argument(
+        "Manifests of pods for a simulated node (pods, lists, workloads; YAML or JSON), '-' for"
+        " the standard input, or one scenario file.",
+        "[PODS]...",
+    )
+    config: Path | None = kubelet.CONFIG_FILE
+    machine: MachineOptions
+    devices: DeviceOptions
+    pod_choice: PodChoice
+    listen: str = option(
+        "Where to serve a node without an agent: an address of loopback; port 0, the default, is"
+        " any that is free.",
+        "[HOST:]PORT",
+        default="",
+    )
+    opened: bool = OPEN
+    kubelet_root: Path | None = option(
+        "Show the kubelet of this root directory by what it leaves there; no agent is asked."
         " Default: /var/lib/kubelet, where no agent answers.",
-        show_default=False,
-    ),
-]
+        "DIR",
+    )
+    agent: AgentChoice
+    output: LinkFormat = option("How the link is printed.", name="-o", default=LinkFormat.TEXT)
+    flags: kubelet.KubeletFlags
 
-Output = Annotated[LinkFormat, typer.Option("-o", "--output", help="How the link is printed.")]
-Open = Annotated[bool, typer.Option("--open", help="Open the link in a browser.")]
 
-
-@expanded
-def dashboard(
-    pods: Pods = None,
-    *,
-    config: kubelet.ConfigFile = None,
-    machine: machine_options.Chosen,
-    devices: machine_options.Devices,
-    pod_choice: machine_options.ChosenPods,
-    listen: Listen = "",
-    opened: Open = False,
-    kubelet_root: KubeletRoot = None,
-    socket: Socket = None,
-    root: Root = None,
-    output: Output = LinkFormat.TEXT,
-    flags: kubelet.AllFlags,
-) -> None:
+@with_options
+def dashboard(options: DashboardOptions) -> None:
     """Show a node in a browser: its NUMA nodes, who holds what, and why pods were rejected.
 
     Without a machine, a configuration or pods it is the node of the agent on this machine; without
@@ -116,39 +97,28 @@ def dashboard(
     from numalet.insight.usecases.simulating import SimulateInputs
 
     pieces = SimulateInputs(
-        machine=machine.choice(),
-        config=flags.sources(config),
-        pods=tuple(pods or ()),
-        **pod_choice.fields(),
-        devices=devices.texts,
-        device_file=devices.file,
+        machine=options.machine.choice(),
+        config=options.flags.sources(options.config),
+        pods=tuple(options.pods),
+        **options.pod_choice.fields(),
+        **options.devices.fields(),
     )
-    wanted = Wanted(listen, output, is_opened=opened)
     given = (*pieces.beside_the_pods(), *pieces.pods[:1])
-    names_agent = socket is not None or root is not None
-    if kubelet_root is not None:
-        agent_options = ("--socket or --root",) if names_agent else ()
-        _of_kubelet(kubelet_root, config, pieces, wanted, agent_options)
+    if options.kubelet_root is not None:
+        agent_options = ("--socket or --root",) if options.agent.is_named else ()
+        _of_kubelet(options.kubelet_root, pieces, options, agent_options)
     elif not given:
-        _of_agent(socket, root, wanted)
-    elif names_agent:
+        _of_agent(options)
+    elif options.agent.is_named:
         raise input_error.Conflict(
             f"{', '.join(given)} cannot be combined with --socket or --root: the first "
             "describes a simulated node, the others name an agent"
         ).bad_input()
     else:
-        raise typer.Exit(_simulated(pieces, wanted))
+        raise typer.Exit(_simulated(pieces, options))
 
 
-class Wanted(Value):
-    """The listen address, and the format of the link."""
-
-    listen: str
-    link: LinkFormat
-    is_opened: bool
-
-
-def _of_agent(socket: Path | None, root: Path | None, wanted: Wanted) -> None:
+def _of_agent(options: DashboardOptions) -> None:
     """Get a link from the agent and print it; without an agent, serve the kubelet's node."""
     from numalet.cli import dashboard_links
     from numalet.cli.output import show_findings
@@ -156,8 +126,8 @@ def _of_agent(socket: Path | None, root: Path | None, wanted: Wanted) -> None:
     from numalet.io import kubelets
 
     try:
-        with agent(socket, root) as client:
-            if wanted.listen:
+        with options.agent.client() as client:
+            if options.listen:
                 client.get("/version")
                 raise input_error.Conflict(
                     "--listen is not for a running agent, which serves its own pages; leave it "
@@ -165,8 +135,7 @@ def _of_agent(socket: Path | None, root: Path | None, wanted: Wanted) -> None:
                 ).bad_input()
             answer = client.post(f"{OWN_API}/dashboardlinks", {})
     except BadInput as bad:
-        is_named = socket is not None or root is not None
-        if is_named or bad.findings[0].code != "client/no-agent":
+        if options.agent.is_named or bad.findings[0].code != "client/no-agent":
             raise
         from numalet.agent.controller import observed_node
 
@@ -180,17 +149,16 @@ def _of_agent(socket: Path | None, root: Path | None, wanted: Wanted) -> None:
                 )
             ]
         )
-        _of_kubelet(kubelets.ROOT, None, SimulateInputs(), wanted)
+        _of_kubelet(kubelets.ROOT, SimulateInputs(), options)
         return
     link = dashboard_links.of_answer(answer)
-    dashboard_links.say(link, wanted.link, is_opened=wanted.is_opened)
+    dashboard_links.say(link, options.output, is_opened=options.opened)
 
 
 def _of_kubelet(
     kubelet_root: Path,
-    config: Path | None,
     pieces: SimulateInputs,
-    wanted: Wanted,
+    options: DashboardOptions,
     others: tuple[str, ...] = (),
 ) -> None:
     """Serve the node of the kubelet with this root directory."""
@@ -210,11 +178,11 @@ def _of_kubelet(
         raise input_error.NotFound(
             f"no kubelet runs in {kubelet_root!s}, and no readable state files are there"
         ).bad_input()
-    address = dashboard_serving.address(wanted.listen or "0")
+    address = dashboard_serving.address(options.listen or "0")
     node = observed_node.observed_node(
         AgentOptions(
             kubelet_root=kubelet_root,
-            config_file=config,
+            config_file=options.config,
             release=pieces.config.release,
             kubelet_version=next((each.version for each in pieces.config.kubelets), None),
             machine=pieces.machine,
@@ -225,10 +193,10 @@ def _of_kubelet(
         show_findings,
         dashboard_serving.complain,
     )
-    dashboard_serving.serve(node, address, is_opened=wanted.is_opened, output=wanted.link)
+    dashboard_serving.serve(node, address, is_opened=options.opened, output=options.output)
 
 
-def _simulated(pieces: SimulateInputs, wanted: Wanted) -> int:
+def _simulated(pieces: SimulateInputs, options: DashboardOptions) -> int:
     from datetime import UTC, datetime
     from functools import partial
 
@@ -238,7 +206,7 @@ def _simulated(pieces: SimulateInputs, wanted: Wanted) -> int:
     from numalet.dashboard import simulated
     from numalet.insight.usecases import simulating
 
-    address = dashboard_serving.address(wanted.listen or "0")
+    address = dashboard_serving.address(options.listen or "0")
     # A node without pods is useful, too.
     read = simulating.prepare if pieces.pods else partial(simulating.prepare_inputs, inputs=[])
     prepared = read(pieces)
@@ -251,6 +219,6 @@ def _simulated(pieces: SimulateInputs, wanted: Wanted) -> int:
     title = pieces.node_name or pieces.machine.text or "this machine"
     node = simulated.source(title, prepared.scenario, session, datetime.now(UTC), prepared.notes)
     dashboard_serving.serve(
-        contextlib.nullcontext(node), address, is_opened=wanted.is_opened, output=wanted.link
+        contextlib.nullcontext(node), address, is_opened=options.opened, output=options.output
     )
     return 0

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from numalet.cli import agent_client, output
-from numalet.cli.agent_client import EXIT_REFUSED, EXITS
+from numalet.cli.agent_client import EXIT_REFUSED, EXITS, AgentChoice
+from numalet.cli.options import REQUIRED, Options, argument, option, with_options
 
 if TYPE_CHECKING:
     from numalet.io.agent_client.client import AgentClient
@@ -23,37 +24,32 @@ EPILOG = f"""Examples:
 {EXITS}"""
 
 
-def delete(
-    pods: Annotated[list[str], typer.Argument(metavar="POD...", help="Names, or namespace/name.")],
-    *,
-    grace_period: Annotated[
-        int | None,
-        typer.Option(
-            "--grace-period",
-            metavar="SECONDS",
-            min=0,
-            help="How long its programs may take to end; default: as in the pod's spec.",
-            show_default=False,
-        ),
-    ] = None,
-    socket: agent_client.Socket = None,
-    root: agent_client.Root = None,
-) -> None:
+class DeleteOptions(Options):
+    pods: list[str] = argument("Names, or namespace/name.", "POD...", default=REQUIRED)
+    grace_period: int | None = option(
+        "How long its programs may take to end; default: as in the pod's spec.", "SECONDS", min=0
+    )
+    agent: AgentChoice
+
+
+@with_options
+def delete(options: DeleteOptions) -> None:
     """Ask pods to end and go; what they held is free when they are gone."""
-    options = {} if grace_period is None else {"gracePeriodSeconds": grace_period}
-    with agent_client.agent(socket, root) as client:
-        results = [_deleted(client, name, options) for name in pods]
+    seconds = options.grace_period
+    wanted = {} if seconds is None else {"gracePeriodSeconds": seconds}
+    with options.agent.client() as client:
+        results = [_deleted(client, name, wanted) for name in options.pods]
     raise typer.Exit(0 if all(results) else EXIT_REFUSED)
 
 
-def _deleted(client: AgentClient, name: str, options: Mapping[str, int]) -> bool:
+def _deleted(client: AgentClient, name: str, wanted: Mapping[str, int]) -> bool:
     """Delete one pod and print the result; a failure does not stop the others."""
     from numalet.cli.output import complain
     from numalet.core.model.findings import Severity
     from numalet.io.agent_client.client import AgentRefused
 
     try:
-        client.delete(agent_client.pods_path(name), options)
+        client.delete(agent_client.pods_path(name), wanted)
     except AgentRefused as refused:
         complain(Severity.ERROR, f"{refused.reason}: {refused.message}")
         return False

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from numalet.cli import agent_client
-from numalet.cli.agent_client import EXITS, OF_A_KUBELET, PodName
+from numalet.cli.agent_client import EXITS, OF_A_KUBELET, POD, AgentChoice
+from numalet.cli.options import Options, with_options
 
 EPILOG = f"""Examples:
 
@@ -13,9 +14,13 @@ EPILOG = f"""Examples:
 {EXITS}"""
 
 
-def describe(
-    pod: PodName, *, socket: agent_client.Socket = None, root: agent_client.Root = None
-) -> None:
+class DescribeOptions(Options):
+    pod: str = POD
+    agent: AgentChoice
+
+
+@with_options
+def describe(options: DescribeOptions) -> None:
     """Show one pod: its requests, its allocation, the hints behind it, its events.
 
     Of a pod of a kubelet that the agent only observes: what its state files promise and the kernel
@@ -24,8 +29,8 @@ def describe(
     from numalet.cli import describe_view, output
     from numalet.cli.ps_view import left_behind
 
-    with agent_client.agent(socket, root) as client:
-        placement = client.get(agent_client.own_path(pod, "podplacements"))
+    with options.agent.client() as client:
+        placement = client.get(agent_client.own_path(options.pod, "podplacements"))
         metadata = placement["metadata"]
         selector = f"involvedObject.uid={metadata['uid']}"
         events = client.get(
@@ -35,8 +40,8 @@ def describe(
         if placement["status"] in OF_A_KUBELET:
             text = describe_view.observed(placement, state["kubelet"], events)
         else:
-            described = client.get(agent_client.pods_path(pod))
-            explanation = client.get(agent_client.own_path(pod, "pods") + "/explanation")
+            described = client.get(agent_client.pods_path(options.pod))
+            explanation = client.get(agent_client.own_path(options.pod, "pods") + "/explanation")
             left = left_behind(state, metadata["uid"])
             text = describe_view.text(described, placement, explanation, events, left)
     output.print_text(text)

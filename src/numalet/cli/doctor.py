@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from numalet.cli.cluster_options import Context, Kubeconfig
+from numalet.cli.cluster_options import ClusterOptions
 from numalet.cli.helping import Command, with_line_breaks
+from numalet.cli.options import RESULT, Options, option, with_options
 from numalet.cli.output import OutputFormat
 
 if TYPE_CHECKING:
@@ -38,17 +39,14 @@ doctor_app = typer.Typer(
     epilog=with_line_breaks(EPILOG),
 )
 
-Output = Annotated[OutputFormat, typer.Option("-o", "--output", help="How the result is printed.")]
-SchedulerConfig = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--scheduler-config",
-        metavar="FILE",
-        help="A KubeSchedulerConfiguration of a control-plane node; may be repeated.",
-        show_default=False,
-    ),
-]
-Strict = Annotated[bool, typer.Option("--strict", help="Exit status 1 for warnings, too.")]
+
+class DoctorOptions(Options):
+    cluster: ClusterOptions
+    scheduler_config: list[Path] = option(
+        "A KubeSchedulerConfiguration of a control-plane node; may be repeated.", "FILE"
+    )
+    output: OutputFormat = RESULT
+    strict: bool = option("Exit status 1 for warnings, too.")
 
 
 @doctor_app.command(
@@ -57,14 +55,8 @@ Strict = Annotated[bool, typer.Option("--strict", help="Exit status 1 for warnin
     short_help="Examine a cluster from its API server.",
     epilog=with_line_breaks(EPILOG),
 )
-def cluster(
-    *,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    scheduler_config: SchedulerConfig = None,
-    output: Output = OutputFormat.TABLE,
-    strict: Strict = False,
-) -> None:
+@with_options
+def cluster(options: DoctorOptions) -> None:
     """Examine definitions, permissions, versions, clocks, what nodes publish, and schedulers.
 
     Nothing is changed.
@@ -76,28 +68,26 @@ def cluster(
     from numalet.cluster.doctor import rules
     from numalet.insight.lint import rows
 
-    facts = asyncio.run(_collected(kubeconfig, context, scheduler_config or []))
+    facts = asyncio.run(_collected(options))
     shown = rows.rows(rules.findings(facts))
-    if output is OutputFormat.TABLE:
+    if options.output is OutputFormat.TABLE:
         _print_table(facts, shown)
     else:
-        _print_document(facts, shown, output)
-    failing = rows.failing(strict=strict)
+        _print_document(facts, shown, options.output)
+    failing = rows.failing(strict=options.strict)
     raise typer.Exit(1 if any(row.severity in failing for row in shown) else 0)
 
 
-async def _collected(
-    kubeconfig: Path | None, context: str | None, scheduler_files: Sequence[Path]
-) -> ClusterFacts:
+async def _collected(options: DoctorOptions) -> ClusterFacts:
     """Read the facts. Raises ``BadInput`` if the cluster or a file is unusable."""
     from numalet.cluster.doctor import collecting
     from numalet.core.model.findings import BadInput
-    from numalet.io.kube_api import access, client
+    from numalet.io.kube_api import client
     from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 
     try:
-        async with client.opened(access.of(kubeconfig, context), "numalet-doctor") as api:
-            return await collecting.collected(api, scheduler_files)
+        async with client.opened(options.cluster.access(), "numalet-doctor") as api:
+            return await collecting.collected(api, options.scheduler_config)
     except (ApiRefused, ApiUnreachable) as problem:
         raise BadInput([problem.finding]) from None
 

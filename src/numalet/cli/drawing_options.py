@@ -10,11 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-import typer
-
-from numalet.cli.option_groups import OptionGroup, option
+from numalet.cli.options import Options, Part, option
 from numalet.core.model import input_error
-from numalet.core.model.value import Value
 
 if TYPE_CHECKING:
     from numalet.pages.values import PageOrigin
@@ -22,11 +19,19 @@ if TYPE_CHECKING:
 _OUTPUT: Final = "-"
 
 
-class PictureFiles(Value, kw_only=True):
+class PictureFiles(Options):
     """The files of pictures; ``-`` is the standard output."""
 
-    html: str | None = None
-    svg: str | None = None
+    html: str | None = option(
+        "Also write a page with pictures, which needs no other file; '-' prints it alone.", "FILE"
+    )
+    svg: str | None = option("Also write the drawing alone; '-' prints it alone.", "FILE")
+
+    def check(self) -> None:
+        if self.html == self.svg == _OUTPUT:
+            raise input_error.Conflict(
+                "--html and --svg cannot both write to the standard output"
+            ).bad_input()
 
     @property
     def are_wanted(self) -> bool:
@@ -59,6 +64,9 @@ class PictureFiles(Value, kw_only=True):
                 output.say(f"written: {where}")
 
 
+Page = Annotated[PictureFiles, Part(without=("svg",))]
+
+
 def origin(*, machine: str = "", release: str = "") -> PageOrigin:
     """Return the description of this command line and time for a page."""
     from datetime import UTC, datetime
@@ -79,36 +87,3 @@ def _mode_of_new_files() -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return 0o666 & ~mask
-
-
-def _files(html: str | None, svg: str | None = None) -> PictureFiles:
-    if html == svg == _OUTPUT:
-        raise input_error.Conflict(
-            "--html and --svg cannot both write to the standard output"
-        ).bad_input()
-    return PictureFiles(html=html, svg=svg)
-
-
-_HTML: Final = option(
-    "html",
-    Annotated[
-        str | None,
-        typer.Option(
-            "--html",
-            metavar="FILE",
-            help="Also write a page with pictures, which needs no other file; '-' prints it alone.",
-        ),
-    ],
-)
-_SVG: Final = option(
-    "svg",
-    Annotated[
-        str | None,
-        typer.Option(
-            "--svg", metavar="FILE", help="Also write the drawing alone; '-' prints it alone."
-        ),
-    ],
-)
-
-Page = Annotated[PictureFiles, OptionGroup((_HTML,), _files)]
-PageAndDrawing = Annotated[PictureFiles, OptionGroup((_HTML, _SVG), _files)]

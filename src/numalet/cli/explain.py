@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from numalet.cli import drawing_options, machine_options
 from numalet.cli import kubelet_options as kubelet
-from numalet.cli import simulate as simulating
-from numalet.cli.option_groups import expanded
+from numalet.cli.drawing_options import PictureFiles
+from numalet.cli.options import REQUIRED, RESULT, Options, argument, option, with_options
 from numalet.cli.output import OutputFormat
+from numalet.cli.simulate import FORGET
 
 if TYPE_CHECKING:
-    from numalet.cli.drawing_options import PictureFiles
     from numalet.insight.explain.case import Case
     from numalet.insight.explain.story import Story
     from numalet.insight.explain.tally import Tally
@@ -45,116 +45,72 @@ Exit status: 0 the pod is admitted, 1 it is rejected, 2 unusable input (also a c
 which the kubelet would not start), 3 a bug.
 """
 
-PodFile = Annotated[
-    str,
-    typer.Argument(
-        metavar="POD",
-        help="A manifest, or '-'. Of several pods the last one is explained, or see --pod.",
-        show_default=False,
-    ),
-]
-After = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--after",
-        metavar="PODS",
-        help="Manifests of pods that asked for admission before it; repeatable.",
-        show_default=False,
-    ),
-]
-StateDir = Annotated[
-    Path | None,
-    typer.Option(
-        "--state-dir", metavar="DIR", help="Begin with the state files in DIR; only read."
-    ),
-]
-StatePods = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--pods",
-        metavar="PATH",
-        help=(
-            "Names for the pods of the state files: output of 'kubectl get pods -o json', a dump"
-            " of the pod resources API, manifests, or a folder of these; repeatable."
-        ),
-        show_default=False,
-    ),
-]
-Name = Annotated[
-    str | None,
-    typer.Option("--pod", metavar="NAME", help="Which pod: name, namespace/name or uid."),
-]
-Machines = Annotated[
-    list[str] | None,
-    typer.Option(
+
+class ExplainOptions(Options):
+    pod: str = argument(
+        "A manifest, or '-'. Of several pods the last one is explained, or see --pod.",
+        "POD",
+        default=REQUIRED,
+    )
+    config: Path | None = kubelet.CONFIG_FILE
+    machine: list[str] = option(
+        "A folder or tarball with /sys, a description, profile:NAME, or a shape; default: this"
+        " machine. Further ones are other nodes to try, empty ones.",
+        "MACHINE",
         "-m",
-        "--machine",
-        metavar="MACHINE",
-        help=(
-            "A folder or tarball with /sys, a description, profile:NAME, or a shape; default: this"
-            " machine."
-            " Further ones are other nodes to try, empty ones."
-        ),
-        show_default=False,
-    ),
-]
-Budget = Annotated[
-    str,
-    typer.Option(
-        "--budget",
-        metavar="TIME",
-        help="How long to search for what would have admitted the pod; 0 for no search.",
-    ),
-]
-Output = Annotated[OutputFormat, typer.Option("-o", "--output", help="How the result is printed.")]
+    )
+    after: list[str] = option(
+        "Manifests of pods that asked for admission before it; repeatable.", "PODS"
+    )
+    name: str | None = option("Which pod: name, namespace/name or uid.", "NAME", "--pod")
+    state_dir: Path | None = option("Begin with the state files in DIR; only read.", "DIR")
+    pods: list[Path] = option(
+        "Names for the pods of the state files: output of 'kubectl get pods -o json', a dump of"
+        " the pod resources API, manifests, or a folder of these; repeatable.",
+        "PATH",
+    )
+    forget: list[str] = FORGET
+    devices: machine_options.DeviceOptions
+    sizes: machine_options.Sizes
+    pod_choice: machine_options.PodChoice
+    budget: str = option(
+        "How long to search for what would have admitted the pod; 0 for no search.",
+        "TIME",
+        default="5s",
+    )
+    output: OutputFormat = RESULT
+    pictures: PictureFiles
+    ignore_kubelet: bool = kubelet.IGNORE_KUBELET
+    flags: kubelet.KubeletFlags
 
 
-@expanded
-def explain(
-    pod: PodFile,
-    *,
-    config: kubelet.ConfigFile = None,
-    machine: Machines = None,
-    after: After = None,
-    name: Name = None,
-    state_dir: StateDir = None,
-    pods: StatePods = None,
-    forget: simulating.Forget = None,
-    devices: machine_options.Devices,
-    sizes: machine_options.Sizes,
-    pod_choice: machine_options.ChosenPods,
-    budget: Budget = "5s",
-    output: Output = OutputFormat.TABLE,
-    pictures: drawing_options.PageAndDrawing,
-    ignore_kubelet: kubelet.IgnoreKubelet = False,
-    flags: kubelet.AllFlags,
-) -> None:
+@with_options
+def explain(options: ExplainOptions) -> None:
     """Explain why the kubelet would admit or reject a pod, and what would have admitted it."""
     from numalet.insight.usecases.explaining import ExplainInputs
     from numalet.insight.usecases.simulating import SimulateInputs
 
     pieces = SimulateInputs(
-        machine=sizes.choice(),
-        config=flags.sources(config),
-        **pod_choice.fields(),
-        state_dir=state_dir,
-        forget=tuple(forget or ()),
-        devices=devices.texts,
-        device_file=devices.file,
-        uses_kubelet=not ignore_kubelet,
+        machine=options.sizes.choice(),
+        config=options.flags.sources(options.config),
+        **options.pod_choice.fields(),
+        state_dir=options.state_dir,
+        forget=tuple(options.forget),
+        **options.devices.fields(),
+        uses_kubelet=not options.ignore_kubelet,
     )
     question = ExplainInputs(
         pieces=pieces,
-        pod=pod,
-        after=tuple(after or ()),
-        name=name,
-        machines=tuple(machine or ()),
-        names=tuple(pods or ()),
+        pod=options.pod,
+        after=tuple(options.after),
+        name=options.name,
+        machines=tuple(options.machine),
+        names=tuple(options.pods),
     )
-    raise typer.Exit(_run(question, budget, output, pictures))
+    raise typer.Exit(_run(question, options))
 
 
-def _run(question: ExplainInputs, budget: str, output: OutputFormat, pictures: PictureFiles) -> int:
+def _run(question: ExplainInputs, options: ExplainOptions) -> int:
     """Prepare, trace, search, print; return the exit status."""
     from numalet.cli import explain_view
     from numalet.cli.output import show_findings
@@ -164,22 +120,22 @@ def _run(question: ExplainInputs, budget: str, output: OutputFormat, pictures: P
     from numalet.insight.output import explanation_document
     from numalet.insight.usecases import explaining
 
-    seconds = explaining.seconds(budget)
+    seconds = explaining.seconds(options.budget)
     asked = explaining.prepare(question)
     show_findings(asked.notes)
     if isinstance(asked.case, StartRefused):
         release = asked.prepared.scenario.behaviour.release
-        explain_view.show_start_error(asked.case, output, asked.prepared.state_dir, release)
+        explain_view.show_start_error(asked.case, options.output, asked.prepared.state_dir, release)
         return 2
     traced = story.trace(asked.case.node, asked.case.pod)
     show_findings(decision_notes.notes(decision_notes.collect([traced.decision])))
     tallies = searched(asked.case, traced, seconds)
     show_findings(asked.fleet_notes)
     explanation = explanation_document.explanation(asked.case, traced, tallies, _running(asked))
-    if pictures.are_wanted:
-        _write_pictures(explanation, asked.case, pictures)
-    if not pictures.is_on_output:
-        explain_view.show(explanation, output)
+    if options.pictures.are_wanted:
+        _write_pictures(explanation, asked.case, options.pictures)
+    if not options.pictures.is_on_output:
+        explain_view.show(explanation, options.output)
     return 0 if traced.decision.admitted else 1
 
 

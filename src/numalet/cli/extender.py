@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
-import typer
-
-from numalet.cli import cluster_options, fleet_classes, node_options
-from numalet.cli.cluster_options import Context, Kubeconfig
-from numalet.cli.fleet_options import ClassFile, PoolLabel
+from numalet.cli import cluster_options
+from numalet.cli.cluster_options import ClassOptions, ClusterOptions
+from numalet.cli.node_options import LogOptions
+from numalet.cli.options import Options, option, with_options
 from numalet.cli.scores import ScoreOption
-from numalet.wording.log_line import LogFormat
 
 EPILOG: Final = """Examples:
 
@@ -57,193 +56,100 @@ class UndecidedAnswer(StrEnum):
     REFUSE = "refuse"
 
 
-_SERVING: Final = "Where it is asked"
-_ANSWERING: Final = "How it answers"
+_serving: Final = functools.partial(option, panel="Where it is asked")
+_answering: Final = functools.partial(option, panel="How it answers")
 
-Listen = Annotated[
-    str,
-    typer.Option(
-        "--listen", metavar="HOST:PORT", help="Where the scheduler asks.", rich_help_panel=_SERVING
-    ),
-]
-TlsCert = Annotated[
-    Path | None,
-    typer.Option(
-        "--tls-cert",
-        metavar="FILE",
-        help="Serve TLS with this certificate and its chain; renewed files are used at once.",
-        rich_help_panel=_SERVING,
-        show_default=False,
-    ),
-]
-TlsKey = Annotated[
-    Path | None,
-    typer.Option(
-        "--tls-key",
-        metavar="FILE",
-        help="The key of the certificate.",
-        rich_help_panel=_SERVING,
-        show_default=False,
-    ),
-]
-ClientCa = Annotated[
-    Path | None,
-    typer.Option(
-        "--client-ca",
-        metavar="FILE",
-        help="Only clients with a certificate of this authority may connect.",
-        rich_help_panel=_SERVING,
-        show_default=False,
-    ),
-]
-Insecure = Annotated[
-    bool,
-    typer.Option(
-        "--insecure-listen",
-        help="Listen where others than this machine can connect, without --client-ca.",
-        rich_help_panel=_SERVING,
-    ),
-]
-Metrics = Annotated[
-    str,
-    typer.Option(
-        "--metrics",
-        metavar="[HOST:]PORT",
-        help="Serve metrics and probes here too, without TLS; without a host on the loopback"
-        " address.",
-        rich_help_panel=_SERVING,
-        show_default=False,
-    ),
-]
-Lease = Annotated[
-    str,
-    typer.Option(
-        "--lease",
-        metavar="NAMESPACE/NAME",
-        help="Of several replicas the holder answers; the others know the cluster, and their"
-        " /readyz says no.",
-        rich_help_panel=_SERVING,
-        show_default=False,
-    ),
-]
-UnknownNodes = Annotated[
-    UndecidedAnswer,
-    typer.Option(
-        "--unknown-nodes",
-        help="Nodes of which too little is known.",
-        rich_help_panel=_ANSWERING,
-    ),
-]
-NotExamined = Annotated[
-    UndecidedAnswer,
-    typer.Option(
-        "--not-examined",
-        help="Nodes for which there was no time.",
-        rich_help_panel=_ANSWERING,
-    ),
-]
-Score = Annotated[
-    ScoreOption,
-    typer.Option(
-        "--score",
-        help="What prioritize prefers: NUMA nodes that stay whole for large pods, the most room"
-        " left around a pod, or a pod on the fewest and nearest NUMA nodes.",
-        rich_help_panel=_ANSWERING,
-    ),
-]
-Timeout = Annotated[
-    str,
-    typer.Option(
-        "--timeout",
-        metavar="TIME",
-        help="The scheduler's httpTimeout, of which 80 % is used for deciding.",
-        rich_help_panel=_ANSWERING,
-    ),
-]
-PromiseSeconds = Annotated[
-    float,
-    typer.Option(
-        "--promise-seconds",
+
+class ExtenderOptions(Options):
+    cluster: ClusterOptions
+    listen: str = _serving("Where the scheduler asks.", "HOST:PORT", default="127.0.0.1:8888")
+    tls_cert: Path | None = _serving(
+        "Serve TLS with this certificate and its chain; renewed files are used at once.", "FILE"
+    )
+    tls_key: Path | None = _serving("The key of the certificate.", "FILE")
+    client_ca: Path | None = _serving(
+        "Only clients with a certificate of this authority may connect.", "FILE"
+    )
+    insecure_listen: bool = _serving(
+        "Listen where others than this machine can connect, without --client-ca."
+    )
+    metrics: str = _serving(
+        "Serve metrics and probes here too, without TLS; without a host on the loopback address.",
+        "[HOST:]PORT",
+        default="",
+    )
+    lease: str = _serving(
+        "Of several replicas the holder answers; the others know the cluster, and their /readyz"
+        " says no.",
+        "NAMESPACE/NAME",
+        default="",
+    )
+    unknown_nodes: UndecidedAnswer = _answering(
+        "Nodes of which too little is known.", default=UndecidedAnswer.ACCEPT
+    )
+    not_examined: UndecidedAnswer = _answering(
+        "Nodes for which there was no time.", default=UndecidedAnswer.REFUSE
+    )
+    score: ScoreOption = _answering(
+        "What prioritize prefers: NUMA nodes that stay whole for large pods, the most room left"
+        " around a pod, or a pod on the fewest and nearest NUMA nodes.",
+        default=ScoreOption.PACK,
+    )
+    timeout: str = _answering(
+        "The scheduler's httpTimeout, of which 80 % is used for deciding.", "TIME", default="5s"
+    )
+    promise_seconds: float = _answering(
+        "So long a pod counts on the node that was named for it, if nothing is seen of it.",
+        "SECONDS",
+        default=30.0,
         min=1.0,
-        metavar="SECONDS",
-        help="So long a pod counts on the node that was named for it, if nothing is seen of it.",
-        rich_help_panel=_ANSWERING,
-    ),
-]
-OldestView = Annotated[
-    str,
-    typer.Option(
-        "--oldest-view",
-        metavar="TIME",
-        help="So long without news of the cluster /readyz says yes; calls are answered for ever.",
-        rich_help_panel=_ANSWERING,
-    ),
-]
-
-Bind = Annotated[
-    bool,
-    typer.Option(
-        "--bind",
-        help="Bind pods too (bindVerb), each once its node has decided on those before it.",
-        rich_help_panel=_ANSWERING,
-    ),
-]
+    )
+    oldest_view: str = _answering(
+        "So long without news of the cluster /readyz says yes; calls are answered for ever.",
+        "TIME",
+        default="5m",
+    )
+    bind: bool = _answering(
+        "Bind pods too (bindVerb), each once its node has decided on those before it."
+    )
+    classes: ClassOptions
+    log: LogOptions
 
 
-def extender(
-    *,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    listen: Listen = "127.0.0.1:8888",
-    tls_cert: TlsCert = None,
-    tls_key: TlsKey = None,
-    client_ca: ClientCa = None,
-    insecure_listen: Insecure = False,
-    metrics: Metrics = "",
-    lease: Lease = "",
-    unknown_nodes: UnknownNodes = UndecidedAnswer.ACCEPT,
-    not_examined: NotExamined = UndecidedAnswer.REFUSE,
-    score: Score = ScoreOption.PACK,
-    timeout: Timeout = "5s",
-    promise_seconds: PromiseSeconds = 30.0,
-    oldest_view: OldestView = "5m",
-    bind: Bind = False,
-    class_file: ClassFile = None,
-    pool_label: PoolLabel = None,
-    log_format: node_options.Form = LogFormat.CONSOLE,
-    verbosity: node_options.Verbosity = 2,
-) -> None:
+@with_options
+def extender(options: ExtenderOptions) -> None:
     """Answer a scheduler: which nodes admit a pod, as each of their kubelets would."""
     import asyncio
 
     from numalet.agent.host import logs
     from numalet.cluster import addresses
     from numalet.cluster.extender import command, durations
-    from numalet.cluster.extender.command import ExtenderOptions
     from numalet.cluster.extender.state import ExtenderRules
     from numalet.insight.fleet.preference import Preference
     from numalet.insight.scheduling.filtering import FilterRules
-    from numalet.io.kube_api import access
 
     rules = ExtenderRules(
         filtering=FilterRules(
-            passes_unknown=unknown_nodes is UndecidedAnswer.ACCEPT,
-            passes_unexamined=not_examined is UndecidedAnswer.ACCEPT,
+            passes_unknown=options.unknown_nodes is UndecidedAnswer.ACCEPT,
+            passes_unexamined=options.not_examined is UndecidedAnswer.ACCEPT,
         ),
-        preference=Preference(score.value),
-        timeout_seconds=durations.seconds("--timeout", timeout),
-        promise_seconds=promise_seconds,
-        oldest_view_seconds=durations.seconds("--oldest-view", oldest_view),
+        preference=Preference(options.score.value),
+        timeout_seconds=durations.seconds("--timeout", options.timeout),
+        promise_seconds=options.promise_seconds,
+        oldest_view_seconds=durations.seconds("--oldest-view", options.oldest_view),
     )
-    options = ExtenderOptions(
-        access=access.of(kubeconfig, context),
-        listen=addresses.parse("--listen", listen),
-        metrics=addresses.parse("--metrics", metrics, "127.0.0.1") if metrics else None,
-        tls=command.tls_files(tls_cert, tls_key, client_ca),
-        is_open=insecure_listen,
-        binds=bind,
-        lease=cluster_options.lease_name(lease) if lease else None,
+    running = command.ExtenderOptions(
+        access=options.cluster.access(),
+        listen=addresses.parse("--listen", options.listen),
+        metrics=addresses.parse("--metrics", options.metrics, "127.0.0.1")
+        if options.metrics
+        else None,
+        tls=command.tls_files(options.tls_cert, options.tls_key, options.client_ca),
+        is_open=options.insecure_listen,
+        binds=options.bind,
+        lease=cluster_options.lease_name(options.lease) if options.lease else None,
         rules=rules,
-        classes=fleet_classes.followed(class_file, pool_label),
+        classes=options.classes.followed(),
     )
-    asyncio.run(command.live(options, logs.to_stderr(log_format, verbosity).write))
+    log = logs.to_stderr(options.log.log_format, options.log.verbosity)
+    asyncio.run(command.live(running, log.write))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Final
 
 import typer
 
 from numalet.cli import fleet_dashboard, fleet_days, fleet_keeping_away, fleet_options, fleet_wake
-from numalet.cli.fleet_options import FleetFormat, Output, Shape, Source, Watch
+from numalet.cli.fleet_keeping_away import KeepingOptions
+from numalet.cli.fleet_options import OUTPUT, POD, WATCH, FleetFormat, Source
 from numalet.cli.helping import Command, with_line_breaks
-from numalet.cli.option_groups import expanded
+from numalet.cli.options import Options, option, with_options
 from numalet.core.model import input_error
 
 EPILOG = """Examples:
@@ -41,20 +42,55 @@ fleet_app = typer.Typer(
     epilog=with_line_breaks(EPILOG),
 )
 
-Shapes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--shape",
-        metavar="POD",
-        help="A shape that is asked about, as a file or as amounts; repeatable. Default: the shapes"
-        " of the pods that run or wait in the cluster.",
-        show_default=False,
-    ),
-]
-OnlyNodes = Annotated[
-    list[str] | None,
-    typer.Option("--node", metavar="NAME", help="Only this node; repeatable.", show_default=False),
-]
+_SHAPE: Final = option(
+    "A shape that is asked about, as a file or as amounts; repeatable. Default: the shapes of the"
+    " pods that run or wait in the cluster.",
+    "POD",
+)
+
+
+class FitOptions(Options):
+    pod: str = POD
+    count: int | None = option(
+        "So many copies; 0 for as many as fit. Default: as many as the object makes.", "N", min=0
+    )
+    source: Source
+    watch: bool = WATCH
+    output: FleetFormat = OUTPUT
+
+
+class TrapsOptions(Options):
+    shape: list[str] = _SHAPE
+    keeping: KeepingOptions
+    source: Source
+    watch: bool = WATCH
+    output: FleetFormat = OUTPUT
+
+
+class FreeOptions(Options):
+    pod: str = POD
+    plan: bool = option("Also where the pods could run instead, step by step.")
+    every_node: bool = option("The smallest set of each node, not of the best.")
+    node: list[str] = option("Only this node; repeatable.", "NAME")
+    lower_priority_only: bool = option("Pods of the pod's own priority stay, as in preemption.")
+    keep_bare_pods: bool = option("Pods without a controller stay.")
+    most_sets: int = option("So many sets are tried at most.", "N", default=50_000, min=0)
+    source: Source
+    output: FleetFormat = OUTPUT
+
+
+class ServeOptions(Options):
+    listen: str = option(
+        "Where /metrics is; port 0 for any.", "HOST:PORT", default="127.0.0.1:9646"
+    )
+    every: float = option(
+        "How often --dump or --fleet is read again; a cluster is followed instead.",
+        "SECONDS",
+        default=15.0,
+        min=0.2,
+    )
+    shape: list[str] = _SHAPE
+    source: Source
 
 
 @fleet_app.command(
@@ -72,24 +108,8 @@ Exit status: 0 as many fit as are asked for, 1 fewer do, 2 unusable input, 3 a b
 """
     ),
 )
-@expanded
-def fit(
-    pod: Shape,
-    *,
-    count: Annotated[
-        int | None,
-        typer.Option(
-            "--count",
-            min=0,
-            metavar="N",
-            help="So many copies; 0 for as many as fit. Default: as many as the object makes.",
-            show_default=False,
-        ),
-    ] = None,
-    source: Source,
-    watch: Watch = False,
-    output: Output = FleetFormat.TABLE,
-) -> None:
+@with_options
+def fit(options: FitOptions) -> None:
     """Say how many copies of a pod fit now, where each would land, and why not elsewhere.
 
     Each copy goes to the node that has the least left of those that admit it, and the next one
@@ -98,13 +118,15 @@ def fit(
     from numalet.cli import fleet_answers, fleet_sources
     from numalet.insight.fleet.assessing import Assessor
 
-    shapes, assessor = fleet_options.shapes([pod]), Assessor()
+    shapes, assessor = fleet_options.shapes([options.pod]), Assessor()
     raise typer.Exit(
         fleet_sources.answered(
-            source,
-            lambda cluster: fleet_answers.fit(cluster, shapes, count, output, assessor),
-            watch=watch,
-            is_table=output is FleetFormat.TABLE,
+            options.source,
+            lambda cluster: fleet_answers.fit(
+                cluster, shapes, options.count, options.output, assessor
+            ),
+            watch=options.watch,
+            is_table=options.output is FleetFormat.TABLE,
         )
     )
 
@@ -126,15 +148,8 @@ no node that can be decided, 3 a bug.
 """
     ),
 )
-@expanded
-def traps(
-    *,
-    shape: Shapes = None,
-    keeping: fleet_keeping_away.Keeping,
-    source: Source,
-    watch: Watch = False,
-    output: Output = FleetFormat.TABLE,
-) -> None:
+@with_options
+def traps(options: TrapsOptions) -> None:
     """List nodes whose sums promise room that no pod of these shapes can have, and what it costs.
 
     --cordon and --taint keep pods away from them. Without --yes they only say what they would do;
@@ -143,19 +158,22 @@ def traps(
     from numalet.cli import fleet_answers, fleet_sources
     from numalet.insight.fleet.traps import TrapFinder
 
-    shapes, finder = fleet_options.shapes(shape or []), TrapFinder()
+    shapes, finder = fleet_options.shapes(options.shape), TrapFinder()
+    keeping = options.keeping
     if keeping.how is not None:
-        if watch:
+        if options.watch:
             raise input_error.Conflict(
                 f"--watch cannot be combined with --{keeping.how}"
             ).bad_input()
-        raise typer.Exit(fleet_keeping_away.keep_away(keeping, source, shapes, output))
+        raise typer.Exit(
+            fleet_keeping_away.keep_away(keeping, options.source, shapes, options.output)
+        )
     raise typer.Exit(
         fleet_sources.answered(
-            source,
-            lambda cluster: fleet_answers.traps(cluster, shapes, output, finder),
-            watch=watch,
-            is_table=output is FleetFormat.TABLE,
+            options.source,
+            lambda cluster: fleet_answers.traps(cluster, shapes, options.output, finder),
+            watch=options.watch,
+            is_table=options.output is FleetFormat.TABLE,
         )
     )
 
@@ -176,32 +194,8 @@ Exit status: 0 there is room for all copies (then, or already), 1 there is none,
 """
     ),
 )
-@expanded
-def free(
-    pod: Shape,
-    *,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Also where the pods could run instead, step by step.")
-    ] = False,
-    every_node: Annotated[
-        bool, typer.Option("--every-node", help="The smallest set of each node, not of the best.")
-    ] = False,
-    node: OnlyNodes = None,
-    lower_priority_only: Annotated[
-        bool,
-        typer.Option(
-            "--lower-priority-only", help="Pods of the pod's own priority stay, as in preemption."
-        ),
-    ] = False,
-    keep_bare_pods: Annotated[
-        bool, typer.Option("--keep-bare-pods", help="Pods without a controller stay.")
-    ] = False,
-    most_sets: Annotated[
-        int, typer.Option("--most-sets", min=0, metavar="N", help="So many sets are tried at most.")
-    ] = 50_000,
-    source: Source,
-    output: Output = FleetFormat.TABLE,
-) -> None:
+@with_options
+def free(options: FreeOptions) -> None:
     """Say which pods must go, at least, so that a pod has room. Nothing is carried out.
 
     Pods of a higher priority, of DaemonSets and of the node's own files stay, and disruption
@@ -211,24 +205,27 @@ def free(
     from numalet.insight.fleet.free import FreeQuestion
     from numalet.insight.fleet.victims import VictimRules
 
-    shapes = fleet_options.shapes([pod])
+    shapes = fleet_options.shapes([options.pod])
     if len(shapes) != 1:
         raise input_error.Invalid(
-            f"{pod!r} contains {len(shapes)} pod shapes",
+            f"{options.pod!r} contains {len(shapes)} pod shapes",
             expected="a file with one shape, or a list of amounts",
         ).bad_input()
     question = FreeQuestion(
         rules=VictimRules(
-            equal_priority=not lower_priority_only, without_controller=not keep_bare_pods
+            equal_priority=not options.lower_priority_only,
+            without_controller=not options.keep_bare_pods,
         ),
-        every_node=every_node,
-        only=frozenset(node or ()),
-        most_sets=most_sets,
+        every_node=options.every_node,
+        only=frozenset(options.node),
+        most_sets=options.most_sets,
     )
     raise typer.Exit(
         fleet_sources.answered(
-            source,
-            lambda cluster: fleet_answers.free(cluster, shapes[0], question, output, plans=plan),
+            options.source,
+            lambda cluster: fleet_answers.free(
+                cluster, shapes[0], question, options.output, plans=options.plan
+            ),
         )
     )
 
@@ -252,25 +249,8 @@ Exit status: 0 ended by Ctrl-C or SIGTERM, 2 unusable input, 3 a bug.
 """
     ),
 )
-@expanded
-def serve(
-    *,
-    listen: Annotated[
-        str,
-        typer.Option("--listen", metavar="HOST:PORT", help="Where /metrics is; port 0 for any."),
-    ] = "127.0.0.1:9646",
-    every: Annotated[
-        float,
-        typer.Option(
-            "--every",
-            metavar="SECONDS",
-            min=0.2,
-            help="How often --dump or --fleet is read again; a cluster is followed instead.",
-        ),
-    ] = 15.0,
-    shape: Shapes = None,
-    source: Source,
-) -> None:
+@with_options
+def serve(options: ServeOptions) -> None:
     """Serve metrics of each pool: stranded resources, trap nodes, fits of shapes, publishers' age.
 
     They are current within about a second of a change in the cluster. While it can not be followed
@@ -280,7 +260,8 @@ def serve(
     """
     from numalet.cli import fleet_sources
 
-    fleet_sources.serve(source, fleet_options.shapes(shape or []), listen, every)
+    shapes = fleet_options.shapes(options.shape)
+    fleet_sources.serve(options.source, shapes, options.listen, options.every)
 
 
 fleet_app.command(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from numalet.cli import dashboard, fleet_options
-from numalet.cli.option_groups import expanded
+from numalet.cli.options import Options, option, with_options
 
 EPILOG = """Examples:
 
@@ -23,35 +21,33 @@ From another machine, with --listen 8080: ssh -L 8080:127.0.0.1:8080 HOST
 Exit status: 0 ended by Ctrl-C, 2 unusable input, 3 a bug.
 """
 
-Listen = Annotated[
-    str,
-    typer.Option(
-        "--listen",
-        metavar="[HOST:]PORT",
-        help="Where to serve the pages: an address of loopback; port 0 is any that is free.",
-    ),
-]
+
+class FleetDashboardOptions(Options):
+    source: fleet_options.Source
+    listen: str = option(
+        "Where to serve the pages: an address of loopback; port 0 is any that is free.",
+        "[HOST:]PORT",
+        default="0",
+    )
+    opened: bool = dashboard.OPEN
 
 
-@expanded
-def fleet_dashboard(
-    *,
-    source: fleet_options.Source,
-    listen: Listen = "0",
-    opened: dashboard.Open = False,
-) -> None:
+@with_options
+def fleet_dashboard(options: FleetDashboardOptions) -> None:
     """Show a cluster in a browser: traps, free room per NUMA node, and where a pod would fit."""
     from numalet.cli import dashboard_serving, fleet_sources
     from numalet.cluster.shown_fleet import StillFleet
 
-    address = dashboard_serving.address(listen)
-    if source.is_live:
+    address = dashboard_serving.address(options.listen)
+    if options.source.is_live:
         import asyncio
 
-        asyncio.run(fleet_sources.followed_dashboard(source, address, is_opened=opened))
+        asyncio.run(
+            fleet_sources.followed_dashboard(options.source, address, is_opened=options.opened)
+        )
         return
-    still = StillFleet(fleet_sources.opened(source).cluster)
-    dashboard_serving.serve(None, address, is_opened=opened, fleet=still)
+    still = StillFleet(fleet_sources.opened(options.source).cluster)
+    dashboard_serving.serve(None, address, is_opened=options.opened, fleet=still)
 
 
 def register(app: typer.Typer) -> None:

@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from numalet.cli import fleet_classes, output, progress
+from numalet.cli import output, progress
 from numalet.core.model import input_error
-from numalet.core.model.findings import BadInput
-from numalet.core.model.value import Value, replace
+from numalet.core.model.value import replace
 
 if TYPE_CHECKING:
     from numalet.cli.fleet_options import SourceOptions
     from numalet.cluster.addresses import ListenAddress
     from numalet.core.cluster.cluster import Cluster
-    from numalet.insight.fleet.variants import NodeVariants
     from numalet.insight.usecases.clusters import ClusterSources, OpenedCluster
     from numalet.io.documents.pod_shapes import PodShape
-
-
-class ChangeOptions(Value, kw_only=True):
-    """Changes of nodes, as given by the user."""
-
-    policy: str | None
-    scope: str | None
-    options: Mapping[str, str]
-    cpu_options: Mapping[str, str]
-    memory_policy: str | None
-    release: str | None
-    machines: tuple[str, ...]
-    strategy: str | None
-    pools: tuple[str, ...]
-
-    def is_empty(self) -> bool:
-        """Whether there are no changes, whichever nodes are selected."""
-        return not any(getattr(self, each.name) for each in fields(self) if each.name != "pools")
 
 
 def opened(source: SourceOptions) -> OpenedCluster:
@@ -68,10 +47,9 @@ def answered(
 
     from numalet.cli.fleet_watch import WatchedAnswer
     from numalet.cluster import following
-    from numalet.io.kube_api import access
 
-    classes = fleet_classes.followed(source.class_file, source.pool_label)
-    server = access.of(source.kubeconfig, source.context)
+    classes = source.classes.followed()
+    server = source.cluster.access()
     asyncio.run(following.follow(server, classes, WatchedAnswer(answer, is_table).receive))
     return 0
 
@@ -87,11 +65,10 @@ async def followed_dashboard(
     from numalet.cluster import following
     from numalet.cluster.shown_fleet import FollowedFleet
     from numalet.cluster.signals import until_signal
-    from numalet.io.kube_api import access
     from numalet.io.tasks import together
 
-    classes = fleet_classes.followed(source.class_file, source.pool_label)
-    server = access.of(source.kubeconfig, source.context)
+    classes = source.classes.followed()
+    server = source.cluster.access()
 
     async def work() -> None:
         fleet = FollowedFleet()
@@ -111,16 +88,16 @@ def _sources(source: SourceOptions) -> ClusterSources:
     given = {
         "--fleet": source.fleet,
         "--dump": source.dump or None,
-        "--kubeconfig": source.kubeconfig,
-        "--context": source.context,
+        "--kubeconfig": source.cluster.kubeconfig,
+        "--context": source.cluster.context,
     }
     named = [name for name, value in given.items() if value is not None]
     if len(named) > 1 and named[0] in ("--fleet", "--dump"):
         raise input_error.Conflict(f"{named[0]} cannot be combined with {named[1]}").bad_input()
     return ClusterSources(
         paths=[str(source.fleet)] if source.fleet is not None else source.dump,
-        class_file=source.class_file,
-        pool_label=source.pool_label or building.POOL_LABEL,
+        class_file=source.classes.class_file,
+        pool_label=source.classes.pool_label or building.POOL_LABEL,
         is_description=source.fleet is not None,
     )
 
@@ -134,9 +111,8 @@ def _opened(source: SourceOptions) -> OpenedCluster:
     import asyncio
 
     from numalet.cluster import listing
-    from numalet.io.kube_api import access
 
-    server = access.of(source.kubeconfig, source.context)
+    server = source.cluster.access()
     listed = asyncio.run(listing.listed(server))
     return clusters.listed_cluster(listed, replace(sources, paths=[server.server]))
 
@@ -164,10 +140,8 @@ def serve(
         log=lambda message, keys: output.say(loop_log.text(message, keys)),
     )
     if source.is_live:
-        from numalet.io.kube_api import access
-
-        classes = fleet_classes.followed(source.class_file, source.pool_label)
-        server.follow(access.of(source.kubeconfig, source.context), classes)
+        classes = source.classes.followed()
+        server.follow(source.cluster.access(), classes)
     else:
         server.read_again(every_seconds, lambda: _opened(source))
 
@@ -180,56 +154,3 @@ def emptied(cluster: Cluster) -> Cluster:
         for name, each in cluster.nodes.items()
     }
     return replace(cluster, nodes=nodes, pods={})
-
-
-def variants(fleet: OpenedCluster, changes: ChangeOptions) -> NodeVariants:
-    """Return the changed nodes; name unchangeable ones on the error stream.
-
-    Raises ``BadInput`` if a machine, the release or a pool is unknown, or every kubelet refuses.
-    """
-    from numalet.cli import fleet_machines, fleet_names
-    from numalet.core.config.releases import table, versions
-    from numalet.core.config.rules import StartRefused
-    from numalet.insight.fleet import variants as making
-    from numalet.insight.fleet.variants import Change
-    from numalet.io.findings.releases import ReleaseUnreadable
-    from numalet.wording import kubelet_start
-
-    if changes.is_empty():
-        raise input_error.Required(
-            "no change given; use --policy, --release or --machine, for example"
-        ).bad_input()
-    fleet_names.check_pools(fleet.cluster, changes.pools)
-    release = None
-    if changes.release is not None:
-        minor = versions.minor_version(changes.release)
-        release = None if minor is None else minor.release
-        if release is None:
-            known = ", ".join(each.name for each in table.RELEASES)
-            raise BadInput([ReleaseUnreadable(value=changes.release, known=known)])
-    change = Change(
-        policy=changes.policy,
-        scope=changes.scope,
-        policy_options=changes.options,
-        cpu_options=changes.cpu_options,
-        memory_policy=changes.memory_policy,
-        release=release,
-        machines=fleet_machines.shares(fleet.cluster, changes.machines),
-        pools=frozenset(changes.pools),
-    )
-    # The named machines and values equal the present ones.
-    if change == Change(pools=change.pools):
-        return {}
-    others, unknown = making.nodes_of(fleet.cluster, fleet.specs, change)
-    output.show_findings(unknown)
-    refused = [each for each in others.values() if isinstance(each, StartRefused)]
-    # Some nodes without a start are part of the answer; if all refuse, the change is a mistake.
-    if refused and len(refused) == len(others):
-        problems = sorted({kubelet_start.text(each) for each in refused})
-        raise BadInput(
-            [
-                input_error.Invalid(f"no kubelet starts with this change: {each}")
-                for each in problems
-            ]
-        )
-    return others

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from numalet.cli import output
-from numalet.cli.cluster_options import Context, Kubeconfig
+from numalet.cli.cluster_options import ClusterOptions
+from numalet.cli.options import with_options
 
 EPILOG = """Examples:
 
@@ -17,15 +18,11 @@ Exit status: 0 ended by a signal, 2 unusable input or an API server that refuses
 """
 
 
-def wake(*, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
+@with_options
+def wake(cluster: ClusterOptions) -> None:
     """Touch nodes for which pods wait, so that the scheduler tries these pods again."""
     import asyncio
 
     from numalet.cluster import waker
-    from numalet.io.kube_api import access
 
-    def say(text: str) -> None:
-        output.say(text)
-
-    to = access.of(kubeconfig, context)
-    asyncio.run(waker.live(to, say))
+    asyncio.run(waker.live(cluster.access(), output.say))

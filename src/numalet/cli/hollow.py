@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 
 from numalet.cli import kubelet_options as kubelet
 from numalet.cli import machine_options, output
-from numalet.cli.cluster_options import Context, Kubeconfig
-from numalet.cli.option_groups import expanded
+from numalet.cli.cluster_options import ClusterOptions
+from numalet.cli.options import Options, option, with_options
 
 if TYPE_CHECKING:
     from numalet.cluster.hollow.command import HollowInputs
@@ -49,177 +50,84 @@ Exit status: 0 ended as asked (Ctrl-C, SIGTERM, --for), 2 unusable input or an A
 refuses, 3 a bug.
 """
 
-Nodes = Annotated[
-    int, typer.Option("--nodes", metavar="N", help="How many nodes, machines in turn.")
-]
-Pool = Annotated[
-    str,
-    typer.Option(
-        "--pool",
-        metavar="NAME",
-        help="Value of the label numalet.dev/pool of the nodes.",
-        show_default=False,
-    ),
-]
-NamePrefix = Annotated[
-    str, typer.Option("--name-prefix", metavar="PREFIX", help="Nodes are PREFIX-0, PREFIX-1, ...")
-]
-Labels = Annotated[
-    str | None,
-    typer.Option(
-        "--node-labels",
-        metavar="KEY=VALUE,...",
-        help="Labels of every node.",
-        show_default=False,
-    ),
-]
-Untaint = Annotated[
-    bool,
-    typer.Option(
-        "--untaint",
-        help="Take the taint not-ready off new nodes, as a controller-manager does.",
-    ),
-]
-Events = Annotated[
-    str,
-    typer.Option("--events", metavar="KIND", help="Which events of pods: all, warnings or none."),
-]
-Publish = Annotated[
-    bool,
-    typer.Option(
-        "--publish/--no-publish", help="Publish the state of each node as its NumaNode object."
-    ),
-]
-Topology = Annotated[
-    bool,
-    typer.Option(
-        "--node-resource-topology",
-        help="Publish the NodeResourceTopology of each node too, which existing schedulers read.",
-    ),
-]
-State = Annotated[
-    Path | None,
-    typer.Option(
-        "--state",
-        metavar="DIR",
-        help="Keep the state files of each node below this folder, and begin again with them.",
-        show_default=False,
-    ),
-]
-_FAULTS: Final = "NODE@TIME"
-_FAILING: Final = "Nodes that fail"
-Reboot = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--reboot",
-        metavar=_FAULTS,
-        rich_help_panel=_FAILING,
-        help="The node reboots so long after the start, such as hollow-3@30s; repeatable.",
-        show_default=False,
-    ),
-]
-Lose = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--lose",
-        metavar=_FAULTS,
-        rich_help_panel=_FAILING,
-        help="The node is silent from then on; repeatable.",
-        show_default=False,
-    ),
-]
-Lie = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--lie",
-        metavar=_FAULTS,
-        rich_help_panel=_FAILING,
-        help="The node publishes the state of an empty one from then on; repeatable.",
-        show_default=False,
-    ),
-]
-RebootLasts = Annotated[
-    str,
-    typer.Option(
-        "--reboot-lasts",
-        metavar="TIME",
-        rich_help_panel=_FAILING,
-        help="How long a node that reboots is away.",
-    ),
-]
-Lasts = Annotated[
-    str | None,
-    typer.Option("--for", metavar="TIME", help="End after this time, such as 5m."),
-]
-Remove = Annotated[
-    bool, typer.Option("--remove", help="Remove the nodes from the cluster at the end.")
-]
+_failing: Final = functools.partial(option, panel="Nodes that fail")
 
 
-@expanded
-def hollow(
-    *,
-    nodes: Nodes = 1,
-    machine: machine_options.Machines = None,
-    sizes: machine_options.Sizes,
-    config: kubelet.ConfigFiles = None,
-    devices: machine_options.Devices,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    pool: Pool = "",
-    name_prefix: NamePrefix = "hollow",
-    node_labels: Labels = None,
-    untaint: Untaint = False,
-    events: Events = "all",
-    publish: Publish = True,
-    node_resource_topology: Topology = False,
-    state: State = None,
-    reboot: Reboot = None,
-    reboot_lasts: RebootLasts = "10s",
-    lose: Lose = None,
-    lie: Lie = None,
-    lasts: Lasts = None,
-    remove: Remove = False,
-    flags: kubelet.AllFlags,
-) -> None:
+class HollowOptions(Options):
+    nodes: int = option("How many nodes, machines in turn.", "N", default=1)
+    machine: list[str] = machine_options.MACHINES
+    sizes: machine_options.Sizes
+    config: list[Path] = kubelet.CONFIG_FILES
+    devices: machine_options.DeviceOptions
+    cluster: ClusterOptions
+    pool: str = option("Value of the label numalet.dev/pool of the nodes.", "NAME", default="")
+    name_prefix: str = option("Nodes are PREFIX-0, PREFIX-1, ...", "PREFIX", default="hollow")
+    node_labels: str | None = option("Labels of every node.", "KEY=VALUE,...")
+    untaint: bool = option("Take the taint not-ready off new nodes, as a controller-manager does.")
+    events: str = option("Which events of pods: all, warnings or none.", "KIND", default="all")
+    publish: bool = option(
+        "Publish the state of each node as its NumaNode object.",
+        name="--publish/--no-publish",
+        default=True,
+    )
+    node_resource_topology: bool = option(
+        "Publish the NodeResourceTopology of each node too, which existing schedulers read."
+    )
+    state: Path | None = option(
+        "Keep the state files of each node below this folder, and begin again with them.", "DIR"
+    )
+    reboot: list[str] = _failing(
+        "The node reboots so long after the start, such as hollow-3@30s; repeatable.", "NODE@TIME"
+    )
+    reboot_lasts: str = _failing("How long a node that reboots is away.", "TIME", default="10s")
+    lose: list[str] = _failing("The node is silent from then on; repeatable.", "NODE@TIME")
+    lie: list[str] = _failing(
+        "The node publishes the state of an empty one from then on; repeatable.", "NODE@TIME"
+    )
+    lasts: str | None = option("End after this time, such as 5m.", "TIME", "--for")
+    remove: bool = option("Remove the nodes from the cluster at the end.")
+    flags: kubelet.KubeletFlags
+
+
+@with_options
+def hollow(options: HollowOptions) -> None:
     """Be nodes that do not exist: admit pods on them as kubelets would, NUMA nodes and all."""
     from numalet.cluster.hollow.command import HollowInputs
     from numalet.cluster.hollow.faults import Fault
     from numalet.cluster.hollow.kinds import KindInputs
     from numalet.io.machines import MachineChoice
 
-    size = sizes.choice()
-    machines: list[str | None] = list(machine) if machine else [None]
-    configs: list[Path | None] = list(config) if config else [None]
+    size = options.sizes.choice()
+    machines: list[str | None] = [*options.machine] or [None]
+    configs: list[Path | None] = [*options.config] or [None]
     inputs = HollowInputs(
-        nodes=nodes,
+        nodes=options.nodes,
         kinds=KindInputs(
             machines=tuple(
                 MachineChoice(each, size.memory_per_node, size.hugepages_per_node)
                 for each in machines
             ),
-            configs=tuple(flags.sources(each) for each in configs),
-            device_file=devices.file,
-            devices=devices.texts,
+            configs=tuple(options.flags.sources(each) for each in configs),
+            **options.devices.fields(),
         ),
-        kubeconfig=kubeconfig,
-        context=context,
-        pool=pool,
-        prefix=name_prefix,
-        labels=node_labels,
-        untaints=untaint,
-        events=events,
-        publishes=publish,
-        has_topology=node_resource_topology,
-        state=state,
+        kubeconfig=options.cluster.kubeconfig,
+        context=options.cluster.context,
+        pool=options.pool,
+        prefix=options.name_prefix,
+        labels=options.node_labels,
+        untaints=options.untaint,
+        events=options.events,
+        publishes=options.publish,
+        has_topology=options.node_resource_topology,
+        state=options.state,
         faults=(
-            *((Fault.REBOOT, each) for each in reboot or ()),
-            *((Fault.LOSE, each) for each in lose or ()),
-            *((Fault.LIE, each) for each in lie or ()),
+            *((Fault.REBOOT, each) for each in options.reboot),
+            *((Fault.LOSE, each) for each in options.lose),
+            *((Fault.LIE, each) for each in options.lie),
         ),
-        reboot_lasts=reboot_lasts,
-        lasts=lasts,
-        removes=remove,
+        reboot_lasts=options.reboot_lasts,
+        lasts=options.lasts,
+        removes=options.remove,
     )
     raise typer.Exit(_run(inputs))
 

@@ -6,63 +6,18 @@ all the rest with one of the groups, and combines both into ``ConfigSources``.
 
 from __future__ import annotations
 
-import inspect
+import functools
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
-import typer
-
-from numalet.cli import release_options
-from numalet.cli.option_groups import OptionGroup, option
+from numalet.cli.options import Options, Part, option
 from numalet.cli.release_options import ReleaseOptions
 from numalet.core.model import input_error
 from numalet.core.model.findings import Findings, Location
-from numalet.core.model.value import Value, field
 
 if TYPE_CHECKING:
     from numalet.io.documents.kubelet_config import ConfigSources
-
-_PANEL: Final = "Kubelet flags (they win over the file)"
-
-_TOPOLOGY: Final = {
-    "topology-manager-policy": (
-        "POLICY",
-        "none, best-effort, restricted or single-numa-node.",
-    ),
-    "topology-manager-scope": ("SCOPE", "container or pod."),
-    "topology-manager-policy-options": (
-        "KEY=VALUE,...",
-        "prefer-closest-numa-nodes=true, max-allowable-numa-nodes=16.",
-    ),
-}
-_RESERVATIONS: Final = {
-    "kube-reserved": ("RESOURCE=SIZE,...", "For the kubelet."),
-    "system-reserved": ("RESOURCE=SIZE,...", "For the operating system."),
-    "eviction-hard": ("SIGNAL<SIZE,...", "Such as 'memory.available<500Mi'."),
-}
-_FLAGS: Final = {
-    "memory-manager-policy": ("POLICY", "None, Static, or BestEffort (Windows)."),
-    "reserved-memory": (
-        "N:TYPE=SIZE",
-        "Such as '0:memory=3Gi;1:memory=2148Mi'; repeatable.",
-    ),
-    **_RESERVATIONS,
-    **_TOPOLOGY,
-    "cpu-manager-policy": ("POLICY", "none or static."),
-    "cpu-manager-policy-options": ("KEY=VALUE", "Such as full-pcpus-only=true."),
-    "reserved-cpus": ("LIST", "CPUs kept back, such as 0-1,8."),
-    "feature-gates": ("GATE=BOOL,...", "Feature gates."),
-}
-"""Metavar and help by flag, in the order of application and of ``--help``."""
-
-_REPEATABLE: Final = frozenset(
-    {
-        *("reserved-memory", *_RESERVATIONS, "topology-manager-policy-options"),
-        *("cpu-manager-policy-options", "feature-gates"),
-    }
-)
-"""Flags that may be repeated, as in the kubelet: their values add up."""
 
 _SEPARATORS: Final = {
     "--eviction-hard": "<",
@@ -72,18 +27,59 @@ _SEPARATORS: Final = {
 """The separator of key and value in flags that are maps."""
 
 
-class KubeletFlags(Value):
-    """A kubelet's configuration without its file: drop-ins, and flags with their values.
+_flag: Final = functools.partial(option, panel="Kubelet flags (they win over the file)")
+
+
+class KubeletFlags(Options):
+    """A kubelet's configuration without its file: drop-ins, and flags in their order.
 
     The others are numalet's own; unset ones keep the file's value.
     """
 
-    config_dir: Path | None
-    no_config_file: bool
-    flags: tuple[tuple[str, str], ...]
-    native: bool | None = None
-    memory_node_classes: str | None = None
-    release: ReleaseOptions = field(default_factory=ReleaseOptions)
+    config_dir: Path | None = option("Drop-ins (*.conf) merged over the file.", "DIR")
+    no_config_file: bool = option(
+        "A kubelet that is run with flags only: no default eviction threshold."
+    )
+    native: bool | None = option(
+        "Without the kubelet's accidents and limits, or exactly as the kubelet (default).",
+        name="--native/--exact",
+    )
+    memory_node_classes: str | None = option(
+        "Native mode: NUMA nodes that give memory to pods: cpu (default), memory (without CPUs:"
+        " accelerators, CXL).",
+        "CLASS,...",
+    )
+    release: ReleaseOptions
+    memory_manager_policy: str | None = _flag("None, Static, or BestEffort (Windows).", "POLICY")
+    reserved_memory: list[str] = _flag(
+        "Such as '0:memory=3Gi;1:memory=2148Mi'; repeatable.", "N:TYPE=SIZE"
+    )
+    kube_reserved: list[str] = _flag("For the kubelet.", "RESOURCE=SIZE,...")
+    system_reserved: list[str] = _flag("For the operating system.", "RESOURCE=SIZE,...")
+    eviction_hard: list[str] = _flag("Such as 'memory.available<500Mi'.", "SIGNAL<SIZE,...")
+    topology_manager_policy: str | None = _flag(
+        "none, best-effort, restricted or single-numa-node.", "POLICY"
+    )
+    topology_manager_scope: str | None = _flag("container or pod.", "SCOPE")
+    topology_manager_policy_options: list[str] = _flag(
+        "prefer-closest-numa-nodes=true, max-allowable-numa-nodes=16.", "KEY=VALUE,..."
+    )
+    cpu_manager_policy: str | None = _flag("none or static.", "POLICY")
+    cpu_manager_policy_options: list[str] = _flag("Such as full-pcpus-only=true.", "KEY=VALUE")
+    reserved_cpus: str | None = _flag("CPUs kept back, such as 0-1,8.", "LIST")
+    feature_gates: list[str] = _flag("Feature gates.", "GATE=BOOL,...")
+
+    def check(self) -> None:
+        _refuse_contradictions(self._flags())
+
+    def _flags(self) -> tuple[tuple[str, str], ...]:
+        """Return the kubelet's flags with their values, in the order of the fields."""
+        given = {name: getattr(self, name) for name in _FLAGS}
+        return tuple(
+            (f"--{name.replace('_', '-')}", text)
+            for name, value in given.items()
+            for text in ([value] if isinstance(value, str) else value or ())
+        )
 
     def sources(self, config_file: Path | None) -> ConfigSources:
         """Return the sources of the configuration, with this file. Raises ``BadInput``."""
@@ -95,62 +91,12 @@ class KubeletFlags(Value):
             base=Base.FLAGS_ONLY if self.no_config_file else Base.EMPTY_FILE,
             config_file=config_file,
             config_dir=self.config_dir,
-            flags=self.flags,
+            flags=self._flags(),
             mode={None: None, True: Mode.NATIVE, False: Mode.EXACT}[self.native],
             memory_node_classes=None if classes is None else classes.split(","),
-            release=self.release.name,
+            release=self.release.release,
             kubelets=self.release.kubelets(),
         )
-
-
-def _group(
-    names: Iterable[str], releases: Iterable[inspect.Parameter] = release_options.OPTIONS
-) -> OptionGroup:
-    """Return the options for drop-ins, numalet's own settings, and the flags of these names."""
-    options = (
-        _CONFIG_DIR,
-        _NO_CONFIG_FILE,
-        _NATIVE,
-        _CLASSES,
-        *releases,
-        *(_option_of(name) for name in names),
-    )
-    return OptionGroup(options, _kubelet_flags)
-
-
-def _option_of(name: str) -> inspect.Parameter:
-    metavar, text = _FLAGS[name]
-    flag = typer.Option(
-        f"--{name}", metavar=metavar, help=text, rich_help_panel=_PANEL, show_default=False
-    )
-    if name in _REPEATABLE:
-        return option(name.replace("-", "_"), Annotated[list[str] | None, flag])
-    return option(name.replace("-", "_"), Annotated[str | None, flag])
-
-
-def _kubelet_flags(
-    config_dir: Path | None,
-    no_config_file: bool,
-    native: bool | None,
-    memory_node_classes: str | None,
-    kubelet_version: str | None,
-    release: str | None = None,
-    **given: Any,
-) -> KubeletFlags:
-    flags: list[tuple[str, str]] = []
-    for name in _FLAGS:
-        value = given.get(name.replace("-", "_"))
-        texts = [value] if isinstance(value, str) else value or ()
-        flags += ((f"--{name}", text) for text in texts)
-    _refuse_contradictions(flags)
-    return KubeletFlags(
-        config_dir,
-        no_config_file,
-        tuple(flags),
-        native,
-        memory_node_classes,
-        ReleaseOptions(release, kubelet_version),
-    )
 
 
 def _refuse_contradictions(flags: Iterable[tuple[str, str]]) -> None:
@@ -173,80 +119,26 @@ def _refuse_contradictions(flags: Iterable[tuple[str, str]]) -> None:
     findings.raise_errors()
 
 
-_CONFIG_DIR: Final = option(
-    "config_dir",
-    Annotated[
-        Path | None,
-        typer.Option("--config-dir", metavar="DIR", help="Drop-ins (*.conf) merged over the file."),
-    ],
-)
-_NO_CONFIG_FILE: Final = option(
-    "no_config_file",
-    Annotated[
-        bool,
-        typer.Option(
-            "--no-config-file",
-            help="A kubelet that is run with flags only: no default eviction threshold.",
-        ),
-    ],
-    default=False,
-)
-_NATIVE: Final = option(
-    "native",
-    Annotated[
-        bool | None,
-        typer.Option(
-            "--native/--exact",
-            help="Without the kubelet's accidents and limits, or exactly as the kubelet (default).",
-            show_default=False,
-        ),
-    ],
-)
-_CLASSES: Final = option(
-    "memory_node_classes",
-    Annotated[
-        str | None,
-        typer.Option(
-            "--memory-node-classes",
-            metavar="CLASS,...",
-            help=(
-                "Native mode: NUMA nodes that give memory to pods: cpu (default), memory (without"
-                " CPUs: accelerators, CXL)."
-            ),
-            show_default=False,
-        ),
-    ],
-)
+_SETTINGS: Final = ("config_dir", "no_config_file", "native", "memory_node_classes", "release")
+_FLAGS: Final = tuple(each for each in KubeletFlags.__annotations__ if each not in _SETTINGS)
+_RESERVATIONS: Final = ("kube_reserved", "system_reserved", "eviction_hard")
+
+ReservationFlags = Annotated[
+    KubeletFlags, Part(without=tuple(each for each in _FLAGS if each not in _RESERVATIONS))
+]
+FlagsBesideTopology = Annotated[
+    KubeletFlags,
+    Part(without=("release", *(each for each in _FLAGS if each.startswith("topology_")))),
+]
+"""For a command with separate options for topology policies and releases."""
 
 _CONFIG_FILE: Final = (
     "KubeletConfiguration, the answer of /configz, a kubelet's command line, or a document of a"
     " vendor; FILE#NAME is one of its groups of machines; '-' reads the standard input."
 )
-ConfigFile = Annotated[
-    Path | None, typer.Option("-c", "--config", metavar="FILE", help=_CONFIG_FILE)
-]
-ConfigFiles = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "-c",
-        "--config",
-        metavar="FILE",
-        help=f"{_CONFIG_FILE} Repeatable.",
-        show_default=False,
-    ),
-]
-IgnoreKubelet = Annotated[
-    bool,
-    typer.Option(
-        "--ignore-kubelet",
-        help="Do not use the configuration, state files and devices of the kubelet that runs on"
-        " this machine.",
-    ),
-]
-AllFlags = Annotated[KubeletFlags, _group(_FLAGS)]
-ReservationFlags = Annotated[KubeletFlags, _group(_RESERVATIONS)]
-FlagsBesideTopology = Annotated[
-    KubeletFlags,
-    _group((name for name in _FLAGS if name not in _TOPOLOGY), (release_options.KUBELET_VERSION,)),
-]
-"""For a command with separate options for topology policies and releases."""
+CONFIG_FILE: Final = option(_CONFIG_FILE, "FILE", "-c")
+CONFIG_FILES: Final = option(f"{_CONFIG_FILE} Repeatable.", "FILE", "-c")
+IGNORE_KUBELET: Final = option(
+    "Do not use the configuration, state files and devices of the kubelet that runs on this"
+    " machine."
+)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 
-from numalet.cli import lab_options, machine_options, output
+from numalet.cli import machine_options, output
 from numalet.cli.helping import Command, with_line_breaks
-from numalet.cli.option_groups import expanded
+from numalet.cli.lab_options import GuestOptions
+from numalet.cli.options import Options, argument, option, with_options
+from numalet.cli.output import OutputFormat
 from numalet.core.model import input_error
 
 if TYPE_CHECKING:
@@ -75,17 +77,35 @@ lab_app = typer.Typer(
     epilog=with_line_breaks(EPILOG),
 )
 
-_Topology = Annotated[
-    str,
-    typer.Option("-t", "--topology", metavar="NAME", help="One of 'numalet lab list'."),
-]
-_Command = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="-- COMMAND...", help="What to run in the guest, as root.", show_default=False
-    ),
-]
-_DEFAULT: Final = "2n4c"
+_TOPOLOGY: Final = option("One of 'numalet lab list'.", "NAME", "-t", default="2n4c")
+_COMMAND: Final = argument("What to run in the guest, as root.", "-- COMMAND...")
+
+
+class ListOptions(Options):
+    output: OutputFormat = option("What to print.", name="-o", default=OutputFormat.TABLE)
+
+
+class RunOptions(Options):
+    command: list[str] = _COMMAND
+    topology: str = _TOPOLOGY
+    guest: GuestOptions
+
+
+class ShellOptions(Options):
+    topology: str = _TOPOLOGY
+    guest: GuestOptions
+
+
+class BootOptions(Options):
+    command: list[str] = _COMMAND
+    machine: str | None = option(
+        "A folder or tarball with /sys, a description, or a shape; default: this machine.",
+        "MACHINE",
+        "-m",
+    )
+    sizes: machine_options.Sizes
+    memory: str = option("Memory of the whole guest.", "SIZE", default="2Gi")
+    guest: GuestOptions
 
 
 @lab_app.command(
@@ -94,15 +114,12 @@ _DEFAULT: Final = "2n4c"
     short_help="Show the topologies that have names.",
     epilog="Exit status: 0 shown, 3 a bug.",
 )
-def show_list(
-    chosen: Annotated[
-        output.OutputFormat, typer.Option("-o", "--output", help="What to print.")
-    ] = output.OutputFormat.TABLE,
-) -> None:
+@with_options
+def show_list(options: ListOptions) -> None:
     """Show the topologies that have names."""
     from numalet.cli import lab_view
 
-    lab_view.show_topologies(chosen)
+    lab_view.show_topologies(options.output)
 
 
 @lab_app.command(
@@ -111,22 +128,17 @@ def show_list(
     short_help="Run a command in a guest.",
     epilog=with_line_breaks(_RUN_EPILOG),
 )
-@expanded
-def run(
-    command: _Command = None,
-    *,
-    topology: _Topology = _DEFAULT,
-    guest: lab_options.Guest,
-) -> None:
+@with_options
+def run(options: RunOptions) -> None:
     """Boot a guest, run a command in it, print what it prints.
 
     The guest sees this machine's files at the same paths, and can not change them.
     """
     from numalet.lab import topologies
 
-    if not command:
+    if not options.command:
         raise input_error.Required("no command; write it after '--'").bad_input()
-    _run(guest.request(topologies.named(topology), tuple(command), None))
+    _run(options.guest.request(topologies.named(options.topology), tuple(options.command), None))
 
 
 @lab_app.command(
@@ -135,12 +147,12 @@ def run(
     short_help="Open a shell in a guest.",
     epilog=with_line_breaks(_SHELL_EPILOG),
 )
-@expanded
-def shell(*, topology: _Topology = _DEFAULT, guest: lab_options.Guest) -> None:
+@with_options
+def shell(options: ShellOptions) -> None:
     """Boot a guest and give it this terminal; leave it with 'exit'."""
     from numalet.lab import topologies
 
-    _shell(topologies.named(topology), guest)
+    _shell(topologies.named(options.topology), options.guest)
 
 
 @lab_app.command(
@@ -149,39 +161,20 @@ def shell(*, topology: _Topology = _DEFAULT, guest: lab_options.Guest) -> None:
     short_help="Make a guest of any machine, scaled down.",
     epilog=with_line_breaks(_BOOT_EPILOG),
 )
-@expanded
-def boot(
-    command: _Command = None,
-    *,
-    machine: Annotated[
-        str | None,
-        typer.Option(
-            "-m",
-            "--machine",
-            metavar="MACHINE",
-            help="A folder or tarball with /sys, a description, or a shape; default: this machine.",
-        ),
-    ] = None,
-    sizes: machine_options.Sizes,
-    memory: Annotated[
-        str, typer.Option("--memory", metavar="SIZE", help="Memory of the whole guest.")
-    ] = "2Gi",
-    guest: lab_options.Guest,
-) -> None:
+@with_options
+def boot(options: BootOptions) -> None:
     """Boot a guest like a given machine, with less memory; without a command: a shell."""
-    from dataclasses import replace
-
     from numalet.lab import scaling
 
-    loaded = replace(sizes, machine=machine).choice().open()
-    scaled = scaling.scaled(loaded.machine, scaling.memory_mib(memory))
+    loaded = options.sizes.choice(options.machine).open()
+    scaled = scaling.scaled(loaded.machine, scaling.memory_mib(options.memory))
     output.show_findings(scaled.notes)
-    if command:
-        _run(guest.request(scaled.topology, tuple(command), None))
-    _shell(scaled.topology, guest)
+    if options.command:
+        _run(options.guest.request(scaled.topology, tuple(options.command), None))
+    _shell(scaled.topology, options.guest)
 
 
-def _shell(topology: Topology, guest: lab_options.GuestOptions) -> None:
+def _shell(topology: Topology, guest: GuestOptions) -> None:
     """Run a shell if there is a terminal; without one it has no input."""
     from numalet.cli import lab_view
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from numalet.cli import agent_client, output, streams
-from numalet.cli.agent_client import EXITS, PodName
+from numalet.cli.agent_client import EXITS, POD, AgentChoice
+from numalet.cli.options import Options, option, with_options
 
 EPILOG = f"""Examples:
 
@@ -20,36 +17,25 @@ EPILOG = f"""Examples:
 {EXITS}"""
 
 
-def logs(
-    pod: PodName,
-    *,
-    container: Annotated[
-        str | None,
-        typer.Option(
-            "-c", "--container", metavar="NAME", help="The container, if the pod has several."
-        ),
-    ] = None,
-    follow: Annotated[
-        bool, typer.Option("-f", "--follow", help="Keep printing until it ends.")
-    ] = False,
-    previous: Annotated[
-        bool, typer.Option("-p", "--previous", help="The previous attempt.")
-    ] = False,
-    tail: Annotated[
-        int | None,
-        typer.Option("--tail", metavar="LINES", min=0, help="Only the last lines."),
-    ] = None,
-    socket: agent_client.Socket = None,
-    root: agent_client.Root = None,
-) -> None:
+class LogsOptions(Options):
+    pod: str = POD
+    container: str | None = option("The container, if the pod has several.", "NAME", "-c")
+    follow: bool = option("Keep printing until it ends.", name="-f")
+    previous: bool = option("The previous attempt.", name="-p")
+    tail: int | None = option("Only the last lines.", "LINES", min=0)
+    agent: AgentChoice
+
+
+@with_options
+def logs(options: LogsOptions) -> None:
     """Print what a container has written to its output."""
     query: dict[str, str | int | bool | None] = {
-        "container": container,
-        "follow": follow or None,
-        "previous": previous or None,
-        "tailLines": tail,
+        "container": options.container,
+        "follow": options.follow or None,
+        "previous": options.previous or None,
+        "tailLines": options.tail,
     }
-    with agent_client.agent(socket, root) as client:
-        for line in client.stream(f"{agent_client.pods_path(pod)}/log", query):
+    with options.agent.client() as client:
+        for line in client.stream(f"{agent_client.pods_path(options.pod)}/log", query):
             output.print_log(line)
             streams.flush()

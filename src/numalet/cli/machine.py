@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from numalet.cli import drawing_options, machine_options, output
-from numalet.cli.option_groups import expanded
+from numalet.cli.drawing_options import PictureFiles
+from numalet.cli.options import Options, argument, option, with_options
+from numalet.cli.output import OutputFormat
 from numalet.core.model import input_error
 from numalet.core.model.findings import Location
-from numalet.core.model.value import replace
 
 if TYPE_CHECKING:
-    from numalet.cli.drawing_options import PictureFiles
-    from numalet.cli.machine_options import MachineOptions
     from numalet.insight.maps.machine_map import MachineMap
     from numalet.io.machines import LoadedMachine
 
@@ -39,24 +36,6 @@ EPILOG = """Examples:
 Exit status: 0 shown, 2 unusable input, 3 a bug.
 """
 
-Positional = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="[MACHINE]",
-        help="A folder or tarball with /sys, a description, profile:NAME, or a shape. Without it: "
-        "this machine.",
-        show_default=False,
-    ),
-]
-Named = Annotated[
-    str | None,
-    typer.Option("-m", "--machine", metavar="MACHINE", help="The same, as an option."),
-]
-Sysfs = Annotated[
-    Path | None,
-    typer.Option("--sysfs", metavar="PATH", help="A folder that is a /sys, or holds one."),
-]
-
 
 class ViewOption(StrEnum):
     """The machine by its kernel's data, or in the kubelet's view."""
@@ -65,60 +44,52 @@ class ViewOption(StrEnum):
     KUBELET = "kubelet"
 
 
-Viewed = Annotated[
-    ViewOption, typer.Option("--view", help="The machine as it is, or as the kubelet sees it.")
-]
-Chosen = Annotated[output.OutputFormat, typer.Option("-o", "--output", help="What to print.")]
-Capture = Annotated[
-    Path | None,
-    typer.Option(
-        "--capture",
-        metavar="FILE",
-        help="Also write a small tarball of what was read, to keep or to send.",
-    ),
-]
+class MachineCommandOptions(Options):
+    machine: str | None = argument(
+        "A folder or tarball with /sys, a description, profile:NAME, or a shape. Without it: this"
+        " machine.",
+        "[MACHINE]",
+    )
+    named: str | None = option("The same, as an option.", "MACHINE", "-m --machine")
+    sysfs: Path | None = option("A folder that is a /sys, or holds one.", "PATH")
+    sizes: machine_options.Sizes
+    view: ViewOption = option(
+        "The machine as it is, or as the kubelet sees it.", default=ViewOption.KERNEL
+    )
+    output: OutputFormat = option("What to print.", name="-o", default=OutputFormat.TABLE)
+    capture: Path | None = option(
+        "Also write a small tarball of what was read, to keep or to send.", "FILE"
+    )
+    profiles: bool = option("List the machines that come with numalet, and end.")
+    pictures: PictureFiles
 
-Profiles = Annotated[
-    bool,
-    typer.Option("--profiles", help="List the machines that come with numalet, and end."),
-]
 
-
-@expanded
-def machine(
-    machine: Positional = None,
-    *,
-    named: Named = None,
-    sysfs: Sysfs = None,
-    sizes: machine_options.Sizes,
-    view: Viewed = ViewOption.KERNEL,
-    chosen: Chosen = output.OutputFormat.TABLE,
-    capture: Capture = None,
-    profiles: Profiles = False,
-    pictures: drawing_options.PageAndDrawing,
-) -> None:
+@with_options
+def machine(options: MachineCommandOptions) -> None:
     """Show the NUMA nodes of a machine: sockets, CPUs, memory, huge pages, distances."""
     from numalet.insight.maps import machine_map
 
-    if profiles:
-        _refuse_more(machine, named, sysfs, capture, pictures.html, pictures.svg)
-        _list_profiles(chosen)
+    pictures = options.pictures
+    if options.profiles:
+        named = (options.machine, options.named, options.sysfs)
+        _refuse_more(*named, options.capture, pictures.html, pictures.svg)
+        _list_profiles(options.output)
         return
-    loaded = _load(machine, named, sysfs, sizes)
-    size = None if capture is None else _capture(loaded, capture)
-    eyes = machine_map.View(view.value)
+    loaded = _load(options)
+    size = None if options.capture is None else _capture(loaded, options.capture)
+    eyes = machine_map.View(options.view.value)
     chart = machine_map.machine_map(loaded.machine, eyes, loaded.reading_notes)
     _write_pictures(pictures, loaded, chart)
     if pictures.is_on_output:
         pass
-    elif chosen is output.OutputFormat.TABLE:
+    elif options.output is OutputFormat.TABLE:
         _print_table(chart)
     else:
         from numalet.insight.output import machine_document
 
-        output.print_document(machine_document.machine(chart), chosen)
+        output.print_document(machine_document.machine(chart), options.output)
     if size is not None:
-        output.say(f"captured {size} bytes in {capture}")
+        output.say(f"captured {size} bytes in {options.capture}")
 
 
 def _write_pictures(pictures: PictureFiles, loaded: LoadedMachine, chart: MachineMap) -> None:
@@ -145,12 +116,12 @@ def _refuse_more(*others: str | Path | None) -> None:
         ).bad_input()
 
 
-def _list_profiles(chosen: output.OutputFormat) -> None:
+def _list_profiles(chosen: OutputFormat) -> None:
     from numalet.cli import profile_table
     from numalet.insight.usecases import profile_rows
 
     rows = profile_rows.profile_rows()
-    if chosen is output.OutputFormat.TABLE:
+    if chosen is OutputFormat.TABLE:
         output.print_all([profile_table.table(rows), "", profile_table.HOW_TO])
     else:
         from numalet.insight.output import machine_document
@@ -158,20 +129,17 @@ def _list_profiles(chosen: output.OutputFormat) -> None:
         output.print_document(machine_document.profiles(rows), chosen)
 
 
-def _load(
-    positional: str | None,
-    named: str | None,
-    sysfs: Path | None,
-    sizes: MachineOptions,
-) -> LoadedMachine:
+def _load(options: MachineCommandOptions) -> LoadedMachine:
     from numalet.io import machines
 
-    given = [str(each) for each in (positional, named, sysfs) if each is not None]
+    sysfs = options.sysfs
+    named = (options.machine, options.named, sysfs)
+    given = [str(each) for each in named if each is not None]
     if len(given) > 1:
         raise input_error.Conflict(
             f"{given[0]!r} and {given[1]!r} both name a machine; give one of them"
         ).bad_input()
-    choice = replace(sizes, machine=given[0] if given else None).choice()
+    choice = options.sizes.choice(given[0] if given else None)
     if sysfs is not None:
         machines.refuse_memory(str(sysfs), choice.memory_per_node)
         loaded = machines.open_folder(sysfs, str(sysfs))

@@ -1,7 +1,7 @@
 """The options that describe the node: its machine, its devices, its pods.
 
-``Chosen`` is a machine with the sizes of a shape; ``Sizes`` are the sizes alone, for commands with
-other options for the machine.
+They are the same for all commands. ``Sizes`` are the sizes of a shape alone, for commands that
+take the machine in a way of their own.
 """
 
 from __future__ import annotations
@@ -9,31 +9,43 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import typer
-
-from numalet.cli.option_groups import OptionGroup, option
+from numalet.cli.options import Options, Part, option
 from numalet.core.model import input_error
 from numalet.core.model.findings import Location
-from numalet.core.model.value import Value
 
 if TYPE_CHECKING:
     from numalet.io.machines import MachineChoice
 
 
-class MachineOptions(Value, kw_only=True):
+class MachineOptions(Options):
     """The machine as given by the user, and sizes for a shape."""
 
-    machine: str | None = None
-    memory_per_node: str | None = None
-    hugepages_per_node: str | None = None
+    machine: str | None = option(
+        "A folder or tarball with /sys, a description, profile:NAME, or a shape; default: this"
+        " machine.",
+        "MACHINE",
+        "-m",
+    )
+    memory_per_node: str | None = option("For a shape: memory of every node.", "SIZE")
+    hugepages_per_node: str | None = option(
+        "Huge pages of every node with CPUs, such as '1Gi=4;2Mi=512'; they replace the machine's"
+        " own.",
+        "SIZE=COUNT[;...]",
+    )
 
-    def choice(self) -> MachineChoice:
-        """Parse the counts of huge pages; raises ``BadInput``."""
+    def choice(self, machine: str | None = None) -> MachineChoice:
+        """Return this or the named machine with the counts of huge pages read.
+
+        Raises:
+            BadInput: a count cannot be read.
+        """
         from numalet.io.machines import MachineChoice
 
         pages = self.hugepages_per_node
         counts = None if pages is None else _parse_pages(pages)
-        return MachineChoice(self.machine, self.memory_per_node, counts)
+        return MachineChoice(
+            self.machine if machine is None else machine, self.memory_per_node, counts
+        )
 
 
 class PodSourceOption(StrEnum):
@@ -41,12 +53,18 @@ class PodSourceOption(StrEnum):
     FILE = "file"
 
 
-class PodChoice(Value, kw_only=True):
+class PodChoice(Options):
     """The source of pods, and known facts about their node."""
 
-    node_name: str | None
-    node_labels: str | None
-    pod_source: PodSourceOption
+    node_name: str | None = option("Only pods of this node (or of none).", "NAME")
+    node_labels: str | None = option(
+        "Labels of the node, for node selectors and affinity.", "KEY=VALUE,..."
+    )
+    pod_source: PodSourceOption = option(
+        "Whether the pods come from the API server, which writes 1.5Gi as 1536Mi, or are static"
+        " pods in files of the node.",
+        default=PodSourceOption.API,
+    )
 
     def fields(self) -> dict[str, Any]:
         """Return the fields for a command's inputs."""
@@ -59,11 +77,20 @@ class PodChoice(Value, kw_only=True):
         }
 
 
-class DeviceOptions(Value):
+class DeviceOptions(Options):
     """Devices as texts, and a file with more of them."""
 
-    texts: tuple[str, ...]
-    file: str | None
+    device: list[str] = option(
+        "Devices, such as 'example.com/gpu=gpu0@0,gpu1@1'; repeatable.",
+        "RESOURCE=ID[@NODE[+NODE]],...",
+    )
+    devices: str | None = option(
+        "The devices from a YAML or JSON file, or of profile:NAME.", "FILE"
+    )
+
+    def fields(self) -> dict[str, Any]:
+        """Return the same as fields of what is gathered for a command."""
+        return {"devices": tuple(self.device), "device_file": self.devices}
 
 
 def _parse_pages(text: str) -> dict[str, str]:
@@ -82,120 +109,10 @@ def _parse_pages(text: str) -> dict[str, str]:
     return pages
 
 
-def _devices(device: list[str] | None, devices: str | None) -> DeviceOptions:
-    return DeviceOptions(tuple(device or ()), devices)
-
-
-_MACHINE: Final = option(
-    "machine",
-    Annotated[
-        str | None,
-        typer.Option(
-            "-m",
-            "--machine",
-            metavar="MACHINE",
-            help="A folder or tarball with /sys, a description, profile:NAME, or a shape; "
-            "default: this machine.",
-        ),
-    ],
+MACHINES: Final = option(
+    "A folder or tarball with /sys, a description, profile:NAME, or a shape; default: this"
+    " machine. Repeatable.",
+    "MACHINE",
+    "-m",
 )
-_SIZES: Final = (
-    option(
-        "memory_per_node",
-        Annotated[
-            str | None,
-            typer.Option(
-                "--memory-per-node", metavar="SIZE", help="For a shape: memory of every node."
-            ),
-        ],
-    ),
-    option(
-        "hugepages_per_node",
-        Annotated[
-            str | None,
-            typer.Option(
-                "--hugepages-per-node",
-                metavar="SIZE=COUNT[;...]",
-                help="Huge pages of every node with CPUs, such as '1Gi=4;2Mi=512'; they replace "
-                "the machine's own.",
-            ),
-        ],
-    ),
-)
-_DEVICES: Final = (
-    option(
-        "device",
-        Annotated[
-            list[str] | None,
-            typer.Option(
-                "--device",
-                metavar="RESOURCE=ID[@NODE[+NODE]],...",
-                help="Devices, such as 'example.com/gpu=gpu0@0,gpu1@1'; repeatable.",
-                show_default=False,
-            ),
-        ],
-    ),
-    option(
-        "devices",
-        Annotated[
-            str | None,
-            typer.Option(
-                "--devices",
-                metavar="FILE",
-                help="The devices from a YAML or JSON file, or of profile:NAME.",
-            ),
-        ],
-    ),
-)
-
-Machines = Annotated[
-    list[str] | None,
-    typer.Option(
-        "-m",
-        "--machine",
-        metavar="MACHINE",
-        help=(
-            "A folder or tarball with /sys, a description, profile:NAME, or a shape; default: this"
-            " machine. Repeatable."
-        ),
-        show_default=False,
-    ),
-]
-Chosen = Annotated[MachineOptions, OptionGroup((_MACHINE, *_SIZES), MachineOptions)]
-Sizes = Annotated[MachineOptions, OptionGroup(_SIZES, MachineOptions)]
-Devices = Annotated[DeviceOptions, OptionGroup(_DEVICES, _devices)]
-_POD_CHOICE: Final = (
-    option(
-        "node_name",
-        Annotated[
-            str | None,
-            typer.Option(
-                "--node-name", metavar="NAME", help="Only pods of this node (or of none)."
-            ),
-        ],
-    ),
-    option(
-        "node_labels",
-        Annotated[
-            str | None,
-            typer.Option(
-                "--node-labels",
-                metavar="KEY=VALUE,...",
-                help="Labels of the node, for node selectors and affinity.",
-            ),
-        ],
-    ),
-    option(
-        "pod_source",
-        Annotated[
-            PodSourceOption,
-            typer.Option(
-                "--pod-source",
-                help="Whether the pods come from the API server, which writes 1.5Gi as 1536Mi, or "
-                "are static pods in files of the node.",
-            ),
-        ],
-        PodSourceOption.API,
-    ),
-)
-ChosenPods = Annotated[PodChoice, OptionGroup(_POD_CHOICE, PodChoice)]
+Sizes = Annotated[MachineOptions, Part(without=("machine",))]

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-import typer
-
+from numalet.cli.options import Options, option
 from numalet.wording.log_line import LogFormat
 
 KUBELET_ROOT: Final = Path("/var/lib/kubelet")
 """The default root directory of a kubelet."""
 
-Form = Annotated[LogFormat, typer.Option("--log-format", help="Form of the log.")]
-Verbosity = Annotated[int, typer.Option("--v", min=0, max=10, help="Level of the log.")]
+
+class LogOptions(Options):
+    log_format: LogFormat = option("Form of the log.", default=LogFormat.CONSOLE)
+    verbosity: int = option("Level of the log.", name="--v", default=2, min=0, max=10)
 
 
-def kubelet_root(help_text: str) -> Any:
-    """Return the option for a kubelet's root directory, with this help text."""
-    return typer.Option(
-        "--kubelet-root", metavar="DIR", envvar="NUMALET_KUBELET_ROOT", help=help_text
-    )
+def kubelet_root(text: str) -> Any:
+    """Make a field the option that names a kubelet's root directory, with this help text."""
+    return option(text, "DIR", default=KUBELET_ROOT, envvar="NUMALET_KUBELET_ROOT")

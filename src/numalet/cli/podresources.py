@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 from numalet.cli import output
+from numalet.cli.options import Options, argument, option, with_options
 from numalet.cli.output import OutputFormat
 from numalet.core.model import input_error
 from numalet.core.model.findings import Location, Severity
@@ -49,41 +50,28 @@ class Api(StrEnum):
     V1ALPHA1 = "v1alpha1"
 
 
-def podresources(
-    question: Annotated[
-        PodResourcesQuestion,
-        typer.Argument(
-            metavar="[list|allocatable|get]",
-            help="All pods (default), what the node has to give, or one pod.",
-        ),
-    ] = PodResourcesQuestion.LIST,
-    name: Annotated[
-        str | None, typer.Argument(metavar="[POD]", help="The pod's name, for 'get'.")
-    ] = None,
-    *,
-    namespace: Annotated[
-        str, typer.Option("-n", "--namespace", metavar="NAME", help="The pod's namespace.")
-    ] = "default",
-    socket: Annotated[
-        Path | None,
-        typer.Option("--socket", metavar="PATH", help="The server's socket.", show_default=False),
-    ] = None,
-    api: Annotated[Api, typer.Option("--api", help="The interface; the older knows devices.")] = (
-        Api.V1
-    ),
-    timeout: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="How long to wait.")
-    ] = 10.0,
-    chosen: Annotated[
-        OutputFormat, typer.Option("-o", "--output", help="What to print.")
-    ] = OutputFormat.TABLE,
-) -> None:
+class PodresourcesOptions(Options):
+    question: PodResourcesQuestion = argument(
+        "All pods (default), what the node has to give, or one pod.",
+        "[list|allocatable|get]",
+        default=PodResourcesQuestion.LIST,
+    )
+    name: str | None = argument("The pod's name, for 'get'.", "[POD]")
+    namespace: str = option("The pod's namespace.", "NAME", "-n", default="default")
+    socket: Path | None = option("The server's socket.", "PATH")
+    api: Api = option("The interface; the older knows devices.", default=Api.V1)
+    timeout: float = option("How long to wait.", "SECONDS", default=10.0, min=0.1)
+    output: OutputFormat = option("What to print.", name="-o", default=OutputFormat.TABLE)
+
+
+@with_options
+def podresources(options: PodresourcesOptions) -> None:
     """Show the PodResources API: which container holds which CPUs, memory and devices."""
-    _check(question, name, api)
+    _check(options)
     from numalet.io.pod_resources_client import CallRefused, PodResourcesClient
 
-    client = PodResourcesClient(socket or _default_socket(), timeout)
-    answer = _ask(client, question, namespace, name or "", api)
+    client = PodResourcesClient(options.socket or _default_socket(), options.timeout)
+    answer = _ask(client, options)
     if isinstance(answer, CallRefused):
         output.complain(
             Severity.ERROR,
@@ -93,10 +81,11 @@ def podresources(
             ).located,
         )
         raise typer.Exit(EXIT_REFUSED)
-    _print(question, dict(answer.document), chosen)
+    _print(options, dict(answer.document))
 
 
-def _check(question: PodResourcesQuestion, name: str | None, api: Api) -> None:
+def _check(options: PodresourcesOptions) -> None:
+    question, name, api = options.question, options.name, options.api
     if (question is PodResourcesQuestion.GET) != (name is not None):
         where = Location("podresources")
         if name is None:
@@ -120,27 +109,25 @@ def _default_socket() -> Path:
     return next((path for path in SOCKETS if path.exists()), SOCKETS[-1])
 
 
-def _ask(
-    client: PodResourcesClient, question: PodResourcesQuestion, namespace: str, name: str, api: Api
-) -> JsonAnswer | CallRefused:
-    match question:
-        case PodResourcesQuestion.LIST if api is Api.V1ALPHA1:
+def _ask(client: PodResourcesClient, options: PodresourcesOptions) -> JsonAnswer | CallRefused:
+    match options.question:
+        case PodResourcesQuestion.LIST if options.api is Api.V1ALPHA1:
             return client.list_pods_v1alpha1()
         case PodResourcesQuestion.LIST:
             return client.list_pods()
         case PodResourcesQuestion.ALLOCATABLE:
             return client.allocatable()
         case PodResourcesQuestion.GET:
-            return client.pod(namespace, name)
+            return client.pod(options.namespace, options.name or "")
 
 
-def _print(question: PodResourcesQuestion, document: dict[str, Any], chosen: OutputFormat) -> None:
-    if chosen is not OutputFormat.TABLE:
-        output.print_document(document, chosen)
+def _print(options: PodresourcesOptions, document: dict[str, Any]) -> None:
+    if options.output is not OutputFormat.TABLE:
+        output.print_document(document, options.output)
         return
     from numalet.cli import podresources_tables as tables
 
-    match question:
+    match options.question:
         case PodResourcesQuestion.LIST:
             output.print_all(tables.of_pods(document.get("podResources", ())))
         case PodResourcesQuestion.GET:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from numalet.cli import agent_client, output, streams
-from numalet.cli.agent_client import EXITS, OWN_API
+from numalet.cli import output, streams
+from numalet.cli.agent_client import EXITS, OWN_API, AgentChoice
+from numalet.cli.options import Options, option, with_options
 from numalet.core.model.findings import BadInput
 
 if TYPE_CHECKING:
@@ -37,34 +36,31 @@ class Form(StrEnum):
     JSON = "json"
 
 
-def ps(
-    *,
-    watch: Annotated[
-        bool, typer.Option("-w", "--watch", help="Print every change as it happens.")
-    ] = False,
-    output: Annotated[Form, typer.Option("-o", "--output", help="How they are listed.")] = (
-        Form.TABLE
-    ),
-    socket: agent_client.Socket = None,
-    root: agent_client.Root = None,
-) -> None:
+class PsOptions(Options):
+    watch: bool = option("Print every change as it happens.", name="-w")
+    output: Form = option("How they are listed.", name="-o", default=Form.TABLE)
+    agent: AgentChoice
+
+
+@with_options
+def ps(options: PsOptions) -> None:
     """List the pods of an agent, or commands without one: NUMA nodes, CPUs, memory, alignment."""
     from numalet.cli.output import show_findings
 
-    with agent_client.agent(socket, root) as client:
+    with options.agent.client() as client:
         try:
             listed = client.get(f"{OWN_API}/podplacements")
         except BadInput as bad:
-            if watch:
+            if options.watch:
                 raise
-            commands = agent_client.commands_without_agent(bad, socket, root)
-            _print_commands(commands.placements, output)
+            commands = options.agent.commands_without_agent(bad)
+            _print_commands(commands.placements, options.output)
             show_findings(commands.notes)
             return
-        if output is Form.JSON:
-            _print_json(client, listed, watch)
+        if options.output is Form.JSON:
+            _print_json(client, listed, options.watch)
         else:
-            _print_table(client, listed, watch, is_wide=output is Form.WIDE)
+            _print_table(client, listed, options.watch, is_wide=options.output is Form.WIDE)
 
 
 def _print_commands(items: Sequence[Mapping[str, Any]], form: Form) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
 import typer
 
-from numalet.cli import machine_options, node_options, output, release_options
-from numalet.cli.cluster_options import Context, Kubeconfig
-from numalet.cli.option_groups import expanded
+from numalet.cli import node_options, output
+from numalet.cli.cluster_options import ClusterOptions
+from numalet.cli.machine_options import MachineOptions
+from numalet.cli.node_options import LogOptions
+from numalet.cli.options import Options, option, with_options
 from numalet.cli.output import OutputFormat
-from numalet.wording.log_line import LogFormat
+from numalet.cli.release_options import ReleaseOptions
 
 EPILOG = """Examples:
 
@@ -46,144 +48,96 @@ class ObjectFormat(StrEnum):
     JSON = "json"
 
 
-@expanded
-def publish(
-    *,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    node_name: Annotated[
-        str,
-        typer.Option(
-            "--node-name",
-            metavar="NAME",
-            envvar="NODE_NAME",
-            help="Name of the Node; default: what the kubelet's command line says, else the"
-            " host's name.",
-            show_default=False,
-        ),
-    ] = "",
-    kubelet_root: Annotated[
-        Path,
-        node_options.kubelet_root("Root directory of the kubelet."),
-    ] = node_options.KUBELET_ROOT,
-    pod_resources: Annotated[
-        Path | None,
-        typer.Option(
-            "--pod-resources",
-            metavar="SOCKET",
-            help="Its PodResources socket; default: pod-resources/kubelet.sock in its root.",
-            show_default=False,
-        ),
-    ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            "-c",
-            "--config",
-            metavar="FILE",
-            help="Its KubeletConfiguration, and perhaps a NumaletConfiguration with publish: after"
-            " it; default: the file and flags of its process.",
-            show_default=False,
-        ),
-    ] = None,
-    configz: Annotated[
-        bool | None,
-        typer.Option(
-            "--configz/--no-configz",
-            help="Ask the kubelet for its configuration through the API server. That needs"
-            " nodes/proxy, with which one is root on every node. Default: not.",
-            show_default=False,
-        ),
-    ] = None,
-    release: release_options.Release,
-    machine: machine_options.Chosen,
-    topology: Annotated[
-        bool | None,
-        typer.Option(
-            "--topology/--no-topology",
-            help="Whether to write the NodeResourceTopology too. Default: it is written.",
-            show_default=False,
-        ),
-    ] = None,
-    force: Annotated[
-        bool | None,
-        typer.Option(
-            "--take-over/--no-take-over",
-            help="Write the NodeResourceTopology although another publisher owns its zones."
-            " Default: not.",
-            show_default=False,
-        ),
-    ] = None,
-    refresh: Annotated[
-        float | None,
-        typer.Option(
-            "--refresh",
-            min=10,
-            metavar="SECONDS",
-            help="Write at least this often, so that readers know that the publisher lives."
-            " Default: 3600.",
-            show_default=False,
-        ),
-    ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Write the objects once, and exit.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the objects, and ask no API server.")
-    ] = False,
-    output_format: Annotated[
-        ObjectFormat,
-        typer.Option("-o", "--output", help="Form of the objects with --dry-run."),
-    ] = ObjectFormat.YAML,
-    proc: Annotated[
-        Path,
-        typer.Option(
-            "--proc",
-            metavar="DIR",
-            help="Where the processes of the host are; for a container that has its own /proc.",
-        ),
-    ] = Path("/proc"),
-    metrics: Annotated[
-        str,
-        typer.Option(
-            "--metrics",
-            metavar="[HOST:]PORT",
-            help="Serve metrics for Prometheus here; without a host on the loopback address.",
-        ),
-    ] = "",
-    log_format: node_options.Form = LogFormat.CONSOLE,
-    verbosity: node_options.Verbosity = 2,
-) -> None:
+class PublishOptions(Options):
+    cluster: ClusterOptions
+    node_name: str = option(
+        "Name of the Node; default: what the kubelet's command line says, else the host's name.",
+        "NAME",
+        default="",
+        envvar="NODE_NAME",
+    )
+    kubelet_root: Path = node_options.kubelet_root("Root directory of the kubelet.")
+    pod_resources: Path | None = option(
+        "Its PodResources socket; default: pod-resources/kubelet.sock in its root.", "SOCKET"
+    )
+    config: Path | None = option(
+        "Its KubeletConfiguration, and perhaps a NumaletConfiguration with publish: after it;"
+        " default: the file and flags of its process.",
+        "FILE",
+        "-c",
+    )
+    configz: bool | None = option(
+        "Ask the kubelet for its configuration through the API server. That needs nodes/proxy,"
+        " with which one is root on every node. Default: not.",
+        name="--configz/--no-configz",
+    )
+    release: ReleaseOptions
+    machine: MachineOptions
+    topology: bool | None = option(
+        "Whether to write the NodeResourceTopology too. Default: it is written.",
+        name="--topology/--no-topology",
+    )
+    force: bool | None = option(
+        "Write the NodeResourceTopology although another publisher owns its zones. Default: not.",
+        name="--take-over/--no-take-over",
+    )
+    refresh: float | None = option(
+        "Write at least this often, so that readers know that the publisher lives. Default: 3600.",
+        "SECONDS",
+        min=10,
+    )
+    once: bool = option("Write the objects once, and exit.")
+    dry_run: bool = option("Print the objects, and ask no API server.")
+    output: ObjectFormat = option(
+        "Form of the objects with --dry-run.", name="-o", default=ObjectFormat.YAML
+    )
+    proc: Path = option(
+        "Where the processes of the host are; for a container that has its own /proc.",
+        "DIR",
+        default=Path("/proc"),
+    )
+    metrics: str = option(
+        "Serve metrics for Prometheus here; without a host on the loopback address.",
+        "[HOST:]PORT",
+        default="",
+    )
+    log: LogOptions
+
+
+@with_options
+def publish(options: PublishOptions) -> None:
     """Publish which CPUs, memory and devices of this node are held, for schedulers and fleet."""
     from numalet.agent.publish import command
-    from numalet.agent.publish.command import PublishOptions
     from numalet.core.config.publish_settings import PublishSettings
 
-    options = PublishOptions(
+    kubeconfig = options.cluster.kubeconfig
+    inputs = command.PublishOptions(
         given=PublishSettings(
             kubeconfig=None if kubeconfig is None else str(kubeconfig),
-            context=context,
-            node_resource_topology=topology,
-            force=force,
-            refresh_seconds=refresh,
-            configz=configz,
+            context=options.cluster.context,
+            node_resource_topology=options.topology,
+            force=options.force,
+            refresh_seconds=options.refresh,
+            configz=options.configz,
         ),
-        node_name=node_name,
-        kubelet_root=kubelet_root,
-        pod_resources=pod_resources,
-        config_file=config,
-        machine=machine.choice(),
-        release=release.name,
-        kubelet_version=release.kubelet_version,
-        metrics=metrics,
-        log_format=log_format.value,
-        verbosity=verbosity,
-        proc=proc,
+        node_name=options.node_name,
+        kubelet_root=options.kubelet_root,
+        pod_resources=options.pod_resources,
+        config_file=options.config,
+        machine=options.machine.choice(),
+        release=options.release.release,
+        kubelet_version=options.release.kubelet_version,
+        metrics=options.metrics,
+        log_format=options.log.log_format.value,
+        verbosity=options.log.verbosity,
+        proc=options.proc,
     )
-    if dry_run:
-        document, findings = command.shown(options)
-        output.print_document(document, OutputFormat(output_format))
+    if options.dry_run:
+        document, findings = command.shown(inputs)
+        output.print_document(document, OutputFormat(options.output))
         output.show_findings(findings)
-    elif once:
-        if not command.once(options):
+    elif options.once:
+        if not command.once(inputs):
             raise typer.Exit(EXIT_REFUSED)
     else:
-        command.run(options)
+        command.run(inputs)

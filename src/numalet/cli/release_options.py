@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import typer
-
-from numalet.cli.option_groups import OptionGroup, option
+from numalet.cli.options import Options, option
 from numalet.core.model.findings import Findings
-from numalet.core.model.value import Value
 
 if TYPE_CHECKING:
     from numalet.io.documents.kubelet_version import KubeletAtHand
@@ -26,22 +23,18 @@ def names() -> list[str]:
     return [each.name for each in RELEASES]
 
 
-def named(help_text: str) -> Any:
-    """Return the option that names a release, with this help text."""
-    return typer.Option(
-        "--release",
-        metavar="RELEASE",
-        help=help_text,
-        autocompletion=names,
-        show_default=False,
-    )
+def release_option(text: str) -> Any:
+    """Make a field the option that names a release, with this help text."""
+    return option(text, "RELEASE", "--release", autocompletion=names)
 
 
-class ReleaseOptions(Value):
+class ReleaseOptions(Options):
     """The release to follow, by its name or by the version of a kubelet."""
 
-    name: str | None = None
-    kubelet_version: str | None = None
+    release: str | None = release_option(RELEASE_HELP)
+    kubelet_version: str | None = option(
+        "Version of the kubelet that is asked about; its release is followed.", "VERSION"
+    )
 
     def kubelets(self) -> tuple[KubeletAtHand, ...]:
         """Return the kubelet of the given version. Raises ``BadInput`` for an invalid one."""
@@ -53,32 +46,3 @@ class ReleaseOptions(Value):
         kubelets = kubelet_version.of_option(self.kubelet_version, findings)
         findings.raise_errors()
         return kubelets
-
-
-RELEASE: Final = option(
-    "release",
-    Annotated[
-        str | None,
-        named(RELEASE_HELP),
-    ],
-)
-KUBELET_VERSION: Final = option(
-    "kubelet_version",
-    Annotated[
-        str | None,
-        typer.Option(
-            "--kubelet-version",
-            metavar="VERSION",
-            help="Version of the kubelet that is asked about; its release is followed.",
-            show_default=False,
-        ),
-    ],
-)
-OPTIONS: Final = (RELEASE, KUBELET_VERSION)
-
-
-def _made(release: str | None, kubelet_version: str | None) -> ReleaseOptions:
-    return ReleaseOptions(release, kubelet_version)
-
-
-Release = Annotated[ReleaseOptions, OptionGroup(OPTIONS, _made)]

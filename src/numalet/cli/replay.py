@@ -7,11 +7,12 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from numalet.cli import output, release_options
+from numalet.cli.options import REQUIRED, Options, argument, option, with_options
 from numalet.cli.output import OutputFormat, print_document
 from numalet.core.model.value import Mutable, field
 
@@ -40,32 +41,25 @@ class ReplayOutput(StrEnum):
     JSON = "json"
 
 
-def replay(
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            help="Scenario files: JSON lines (.jsonl, .jsonl.gz, .jsonl.xz), JSON or YAML.",
-            metavar="FILE...",
-        ),
-    ],
-    *,
-    release: Annotated[
-        str | None,
-        release_options.named(
-            "Release of scenarios that name none, such as 1.34; one that names another can not be"
-            " used. Default: 1.32."
-        ),
-    ] = None,
-    fail_fast: Annotated[
-        bool, typer.Option("--fail-fast", help="Stop at the first scenario that fails.")
-    ] = False,
-    jobs: Annotated[
-        int, typer.Option("-j", "--jobs", min=1, help="Number of worker processes.", metavar="N")
-    ] = 1,
-    output: Annotated[
-        ReplayOutput, typer.Option("-o", "--output", help="How the results are printed.")
-    ] = ReplayOutput.TEXT,
-) -> None:
+class ReplayOptions(Options):
+    files: list[str] = argument(
+        "Scenario files: JSON lines (.jsonl, .jsonl.gz, .jsonl.xz), JSON or YAML.",
+        "FILE...",
+        default=REQUIRED,
+    )
+    release: str | None = release_options.release_option(
+        "Release of scenarios that name none, such as 1.34; one that names another can not be used."
+        " Default: 1.32."
+    )
+    fail_fast: bool = option("Stop at the first scenario that fails.")
+    jobs: int = option("Number of worker processes.", "N", "-j", default=1, min=1)
+    output: ReplayOutput = option(
+        "How the results are printed.", name="-o", default=ReplayOutput.TEXT
+    )
+
+
+@with_options
+def replay(options: ReplayOptions) -> None:
     """Run recorded scenarios and compare everything that was recorded.
 
     Prints the first difference of each scenario that fails, the counts of each file, and closes
@@ -74,9 +68,9 @@ def replay(
     """
     from numalet.insight.usecases import replaying
 
-    shown = _Shown(output)
-    reports = replaying.replay(files, jobs, release)
-    for tally in _tallies(reports, fail_fast, shown):
+    shown = _Shown(options.output)
+    reports = replaying.replay(options.files, options.jobs, options.release)
+    for tally in _tallies(reports, options.fail_fast, shown):
         shown.file_is_done(tally)
     raise typer.Exit(shown.finished())
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from numalet.cli import kubelet_options as kubelet
-from numalet.cli import machine_options
-from numalet.cli.option_groups import expanded
+from numalet.cli.machine_options import MachineOptions
+from numalet.cli.options import Options, option, with_options
 
 if TYPE_CHECKING:
     from numalet.insight.usecases.reserving import ReserveInputs
@@ -38,47 +38,38 @@ class ReserveFormat(StrEnum):
     FLAG = "flag"
 
 
-Strategy = Annotated[
-    str,
-    typer.Option(
-        "--strategy",
-        metavar="even|proportional|node0|spare=N",
-        help="How the sum is split: the same on every NUMA node, by their memory, all on the first"
-        " one, or nothing on node N.",
-    ),
-]
-Write = Annotated[
-    Path | None,
-    typer.Option(
-        "--write",
-        metavar="FILE",
-        help="Put the result into this KubeletConfiguration, in place; the former content is kept"
-        " as FILE.bak.",
-    ),
-]
-Output = Annotated[ReserveFormat, typer.Option("-o", "--output", help="How the result is printed.")]
+class ReserveOptions(Options):
+    config: Path | None = kubelet.CONFIG_FILE
+    machine: MachineOptions
+    strategy: str = option(
+        "How the sum is split: the same on every NUMA node, by their memory, all on the first one,"
+        " or nothing on node N.",
+        "even|proportional|node0|spare=N",
+        default="even",
+    )
+    write: Path | None = option(
+        "Put the result into this KubeletConfiguration, in place; the former content is kept as"
+        " FILE.bak.",
+        "FILE",
+    )
+    output: ReserveFormat = option(
+        "How the result is printed.", name="-o", default=ReserveFormat.TABLE
+    )
+    flags: kubelet.ReservationFlags
 
 
-@expanded
-def reserve(
-    *,
-    config: kubelet.ConfigFile = None,
-    machine: machine_options.Chosen,
-    strategy: Strategy = "even",
-    write: Write = None,
-    output: Output = ReserveFormat.TABLE,
-    flags: kubelet.ReservationFlags,
-) -> None:
+@with_options
+def reserve(options: ReserveOptions) -> None:
     """Compute a reservedMemory with which the kubelet starts, for every NUMA node."""
     from numalet.insight.usecases.reserving import ReserveInputs
 
     pieces = ReserveInputs(
-        machine=machine.choice(),
-        config=flags.sources(config or write),
-        strategy=strategy,
-        write=write,
+        machine=options.machine.choice(),
+        config=options.flags.sources(options.config or options.write),
+        strategy=options.strategy,
+        write=options.write,
     )
-    raise typer.Exit(_run(pieces, output))
+    raise typer.Exit(_run(pieces, options.output))
 
 
 def _run(pieces: ReserveInputs, output: ReserveFormat) -> int:

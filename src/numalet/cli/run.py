@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 from numalet.cli import node_options, release_options
 from numalet.cli.helping import Command
+from numalet.cli.options import REQUIRED, Options, argument, option, with_options
 from numalet.cli.output import OutputFormat
 from numalet.core.model import input_error
 from numalet.core.model.findings import Finding, Location
@@ -121,105 +122,46 @@ def _refuse_others(args: list[str]) -> None:
             ).bad_input()
 
 
-def run(
-    command: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="COMMAND...", help="The command and its arguments.", show_default=False
-        ),
-    ] = None,
-    *,
-    cpus: Annotated[
-        str,
-        typer.Option("--cpus", metavar="CPUS", help="Whole CPUs are exclusive; 1500m are shared."),
-    ],
-    memory: Annotated[
-        str | None,
-        typer.Option(
-            "--memory",
-            metavar="SIZE",
-            help="Such as 64Gi; without it no size is reserved, and pages stay on the NUMA nodes"
-            " of its CPUs.",
-            show_default=False,
-        ),
-    ] = None,
-    hugepages_1gi: Annotated[
-        str | None,
-        typer.Option("--hugepages-1Gi", metavar="PAGES", help="A number of pages, or a size."),
-    ] = None,
-    hugepages_2mi: Annotated[
-        str | None,
-        typer.Option("--hugepages-2Mi", metavar="PAGES", help="A number of pages, or a size."),
-    ] = None,
-    hugepages: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--hugepages", metavar="PAGE=PAGES", help="Pages of another size, such as 64Ki=16."
-        ),
-    ] = None,
-    device: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--device", metavar="RESOURCE=COUNT", help="Devices of a resource; repeatable."
-        ),
-    ] = None,
-    devices: Annotated[
-        str | None,
-        typer.Option("--devices", metavar="FILE", help="The devices that there are."),
-    ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            "-c",
-            "--config",
-            metavar="FILE",
-            help="KubeletConfiguration; default: one that is fitted to the machine.",
-        ),
-    ] = None,
-    policy: Annotated[
-        str | None,
-        typer.Option(
-            "--policy",
-            metavar="POLICY",
-            help="none, best-effort, restricted or single-numa-node; default: restricted.",
-        ),
-    ] = None,
-    release: Annotated[
-        str | None,
-        release_options.named("Release of the kubelet to follow, such as 1.34; default: 1.32."),
-    ] = None,
-    wait: Annotated[
-        str | None,
-        typer.Option(
-            "--wait", metavar="[=TIME]", help="Wait until it fits, at most this long: 30 (s), 5m."
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show where it would run, and start nothing.")
-    ] = False,
-    output: Annotated[
-        OutputFormat, typer.Option("-o", "--output", help="Output format of --dry-run.")
-    ] = OutputFormat.TABLE,
-    root: Annotated[
-        Path | None,
-        typer.Option(
-            "--root",
-            metavar="DIR",
-            help="Folder of the node state; default: /var/lib/numalet, or XDG_STATE_HOME/numalet"
-            " for a user other than root.",
-            show_default=False,
-        ),
-    ] = None,
-    kubelet_root: Annotated[
-        Path,
-        node_options.kubelet_root(
-            "Root directory of a kubelet on this machine; beside one that pins, nothing is started."
-        ),
-    ] = node_options.KUBELET_ROOT,
-    quiet: Annotated[
-        bool, typer.Option("-q", "--quiet", help="Do not print where the command runs.")
-    ] = False,
-) -> None:
+class CommandOptions(Options):
+    command: list[str] = argument("The command and its arguments.", "COMMAND...")
+    cpus: str = option("Whole CPUs are exclusive; 1500m are shared.", "CPUS", default=REQUIRED)
+    memory: str | None = option(
+        "Such as 64Gi; without it no size is reserved, and pages stay on the NUMA nodes of its"
+        " CPUs.",
+        "SIZE",
+    )
+    hugepages_1gi: str | None = option("A number of pages, or a size.", "PAGES", "--hugepages-1Gi")
+    hugepages_2mi: str | None = option("A number of pages, or a size.", "PAGES", "--hugepages-2Mi")
+    hugepages: list[str] = option("Pages of another size, such as 64Ki=16.", "PAGE=PAGES")
+    device: list[str] = option("Devices of a resource; repeatable.", "RESOURCE=COUNT")
+    devices: str | None = option("The devices that there are.", "FILE")
+    config: Path | None = option(
+        "KubeletConfiguration; default: one that is fitted to the machine.", "FILE", "-c"
+    )
+    policy: str | None = option(
+        "none, best-effort, restricted or single-numa-node; default: restricted.", "POLICY"
+    )
+    release: str | None = release_options.release_option(
+        "Release of the kubelet to follow, such as 1.34; default: 1.32."
+    )
+    wait: str | None = option("Wait until it fits, at most this long: 30 (s), 5m.", "[=TIME]")
+    dry_run: bool = option("Show where it would run, and start nothing.")
+    output: OutputFormat = option(
+        "Output format of --dry-run.", name="-o", default=OutputFormat.TABLE
+    )
+    root: Path | None = option(
+        "Folder of the node state; default: /var/lib/numalet, or XDG_STATE_HOME/numalet for a user"
+        " other than root.",
+        "DIR",
+    )
+    kubelet_root: Path = node_options.kubelet_root(
+        "Root directory of a kubelet on this machine; beside one that pins, nothing is started."
+    )
+    quiet: bool = option("Do not print where the command runs.", name="-q")
+
+
+@with_options
+def run(options: CommandOptions) -> None:
     """Reserve CPUs, memory and devices for a command, and run it there to its end."""
     from numalet.agent.run import command as running
     from numalet.agent.run import request
@@ -227,42 +169,46 @@ def run(
     from numalet.cli.output import show_findings
     from numalet.core.model.findings import Severity
 
+    command = options.command
     if not command:
         raise input_error.Required("no command; write it after the options and '--'").bad_input()
-    if output is not OutputFormat.TABLE and not dry_run:
+    if options.output is not OutputFormat.TABLE and not options.dry_run:
         raise input_error.Conflict(
             "-o needs --dry-run; without it, the output is that of the command",
             where=Location("--output"),
         ).bad_input()
-    pages = dict(request.parse_pairs(tuple(hugepages or ()), "--hugepages"))
-    pages |= {size: text for size, text in (("1Gi", hugepages_1gi), ("2Mi", hugepages_2mi)) if text}
+    pages = dict(request.parse_pairs(tuple(options.hugepages), "--hugepages"))
+    usual = (("1Gi", options.hugepages_1gi), ("2Mi", options.hugepages_2mi))
+    pages |= {size: text for size, text in usual if text}
     asked = request.RunRequest(
         command=tuple(command),
-        cpus=cpus,
-        memory=memory,
+        cpus=options.cpus,
+        memory=options.memory,
         hugepages=pages,
-        devices=request.parse_pairs(tuple(device or ()), "--device"),
+        devices=request.parse_pairs(tuple(options.device), "--device"),
     )
-    options = RunOptions(
+    inputs = RunOptions(
         request=asked,
-        root=root,
-        config_file=config,
-        policy=policy,
-        release=release,
-        devices_file=devices,
-        wait_seconds=_seconds(wait),
-        dry_run=dry_run,
-        kubelet_root=kubelet_root,
+        root=options.root,
+        config_file=options.config,
+        policy=options.policy,
+        release=options.release,
+        devices_file=options.devices,
+        wait_seconds=_seconds(options.wait),
+        dry_run=options.dry_run,
+        kubelet_root=options.kubelet_root,
     )
 
     def report(finding: Finding) -> None:
-        if not (quiet and finding.severity is Severity.NOTE):
+        if not (options.quiet and finding.severity is Severity.NOTE):
             show_findings([finding])
 
     def explain(explanation: Explanation, by: str) -> None:
         _explain(explanation, by, command[0])
 
-    raise typer.Exit(running.run(options, Voice(report, _explained, explain, _shown(output))))
+    raise typer.Exit(
+        running.run(inputs, Voice(report, _explained, explain, _shown(options.output)))
+    )
 
 
 def _shown(chosen: OutputFormat) -> Callable[[RunDocument], None] | None:

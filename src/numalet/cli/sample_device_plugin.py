@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from numalet.cli import output
+from numalet.cli.options import REQUIRED, Options, option, with_options
 from numalet.core.model import input_error
 from numalet.core.model.findings import Location
 
@@ -28,38 +27,34 @@ Exit status: 0 ended, 2 unusable input, 3 a bug.
 """
 
 
-def sample_device_plugin(
-    *,
-    devices: Annotated[
-        list[str],
-        typer.Option(
-            "--device",
-            metavar="ID[@NODES]",
-            help="A device and its NUMA nodes, such as gpu0@0 or gpu1@0+1; repeatable.",
-        ),
-    ],
-    resource: Annotated[
-        str, typer.Option("--resource", metavar="NAME", help="The resource that it offers.")
-    ] = "example.com/gpu",
-    root: Annotated[
-        Path, typer.Option("--root", metavar="DIR", help="The root folder of the node.")
-    ] = Path("/var/lib/numalet"),
-) -> None:
+class SampleOptions(Options):
+    devices: list[str] = option(
+        "A device and its NUMA nodes, such as gpu0@0 or gpu1@0+1; repeatable.",
+        "ID[@NODES]",
+        "--device",
+        default=REQUIRED,
+    )
+    resource: str = option("The resource that it offers.", "NAME", default="example.com/gpu")
+    root: Path = option("The root folder of the node.", "DIR", default=Path("/var/lib/numalet"))
+
+
+@with_options
+def sample_device_plugin(options: SampleOptions) -> None:
     """Offer made-up devices to a numalet agent or a kubelet, as a device plugin does."""
     import asyncio
 
     from numalet.agent.servers import sample_device_plugin as device_plugin
 
-    folder = root / "device-plugins"
+    folder = options.root / "device-plugins"
     if not folder.is_dir():
         raise input_error.NotFound(
             f"no such directory: {str(folder)!r}; start the node first, or name its root "
             "with --root",
             where=Location("--root"),
         ).bad_input()
-    parsed = [_device(text) for text in devices]
+    parsed = [_device(text) for text in options.devices]
     plugin = device_plugin.SamplePlugin(
-        folder, resource, device_plugin.by_id(parsed), output.print_line
+        folder, options.resource, device_plugin.by_id(parsed), output.print_line
     )
     asyncio.run(_until_interrupted(plugin))
 

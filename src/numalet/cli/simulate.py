@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Final
 
 import typer
 
-from numalet.cli import drawing_options, machine_options
 from numalet.cli import kubelet_options as kubelet
-from numalet.cli.option_groups import expanded
+from numalet.cli.drawing_options import PictureFiles
+from numalet.cli.machine_options import DeviceOptions, MachineOptions, PodChoice
+from numalet.cli.options import RESULT, Options, argument, option, with_options
 from numalet.cli.output import OutputFormat
 from numalet.core.model import input_error
 
 if TYPE_CHECKING:
-    from numalet.cli.drawing_options import PictureFiles
     from numalet.cli.simulate_view import SimulationResult
     from numalet.insight.simulate.session import Record, Session
     from numalet.insight.usecases.simulating import Prepared, SimulateInputs
@@ -57,81 +57,51 @@ Exit status: 0 all pods admitted, 1 some rejected, 2 unusable input (also a conf
 which the kubelet would not start), 3 a bug.
 """
 
-Pods = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="PODS...",
-        help=(
-            "Manifests (pods, lists, workloads; YAML or JSON), '-' for the standard input,"
-            " or one scenario file."
-        ),
-        show_default=False,
-    ),
-]
-StateDir = Annotated[
-    Path | None,
-    typer.Option(
-        "--state-dir",
-        metavar="DIR",
-        help="Begin with the state files in DIR, and write them there at the end.",
-    ),
-]
-Forget = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--forget",
-        metavar="UID|all",
-        help="A pod of the state files that is gone; repeatable.",
-        show_default=False,
-    ),
-]
-Record_ = Annotated[
-    Path | None,
-    typer.Option(
-        "--record",
-        metavar="FILE.jsonl",
-        help="Append the scenario with its outcome, for 'numalet replay'.",
-    ),
-]
-Output = Annotated[OutputFormat, typer.Option("-o", "--output", help="How the result is printed.")]
+FORGET: Final = option("A pod of the state files that is gone; repeatable.", "UID|all")
 
 
-@expanded
-def simulate(
-    pods: Pods = None,
-    *,
-    config: kubelet.ConfigFile = None,
-    machine: machine_options.Chosen,
-    devices: machine_options.Devices,
-    state_dir: StateDir = None,
-    forget: Forget = None,
-    pod_choice: machine_options.ChosenPods,
-    record: Record_ = None,
-    output: Output = OutputFormat.TABLE,
-    pictures: drawing_options.PageAndDrawing,
-    ignore_kubelet: kubelet.IgnoreKubelet = False,
-    flags: kubelet.AllFlags,
-) -> None:
+class SimulateOptions(Options):
+    pods: list[str] = argument(
+        "Manifests (pods, lists, workloads; YAML or JSON), '-' for the standard input, or one"
+        " scenario file.",
+        "PODS...",
+    )
+    config: Path | None = kubelet.CONFIG_FILE
+    machine: MachineOptions
+    devices: DeviceOptions
+    state_dir: Path | None = option(
+        "Begin with the state files in DIR, and write them there at the end.", "DIR"
+    )
+    forget: list[str] = FORGET
+    pod_choice: PodChoice
+    record: Path | None = option(
+        "Append the scenario with its outcome, for 'numalet replay'.", "FILE.jsonl"
+    )
+    output: OutputFormat = RESULT
+    pictures: PictureFiles
+    ignore_kubelet: bool = kubelet.IGNORE_KUBELET
+    flags: kubelet.KubeletFlags
+
+
+@with_options
+def simulate(options: SimulateOptions) -> None:
     """Admit pods one after the other as the kubelet would, and show the node after it."""
     from numalet.insight.usecases.simulating import SimulateInputs
 
     pieces = SimulateInputs(
-        machine=machine.choice(),
-        config=flags.sources(config),
-        pods=tuple(pods or ()),
-        **pod_choice.fields(),
-        state_dir=state_dir,
-        forget=tuple(forget or ()),
-        devices=devices.texts,
-        device_file=devices.file,
-        uses_kubelet=not ignore_kubelet,
+        machine=options.machine.choice(),
+        config=options.flags.sources(options.config),
+        pods=tuple(options.pods),
+        **options.pod_choice.fields(),
+        state_dir=options.state_dir,
+        forget=tuple(options.forget),
+        **options.devices.fields(),
+        uses_kubelet=not options.ignore_kubelet,
     )
-    raise typer.Exit(_run(pieces, record, output, pictures))
+    raise typer.Exit(_run(pieces, options))
 
 
-def _run(
-    pieces: SimulateInputs, record: Path | None, output: OutputFormat, pictures: PictureFiles
-) -> int:
+def _run(pieces: SimulateInputs, options: SimulateOptions) -> int:
     """Prepare, take the steps, write files, print; return the exit status.
 
     Files are written before the output, because the reader of a pipe may stop early.
@@ -142,7 +112,7 @@ def _run(
     from numalet.insight import decision_notes
     from numalet.insight.usecases import simulating
 
-    recording = None if record is None else _recording(record)
+    recording = None if options.record is None else _recording(options.record)
     prepared = simulating.prepare(pieces)
     if recording is not None:
         _check_recordable(prepared)
@@ -151,7 +121,9 @@ def _run(
         if recording is not None:
             _append(recording, prepared)
         release = prepared.scenario.behaviour.release
-        simulate_view.show_start_error(prepared.session, output, prepared.state_dir, release)
+        simulate_view.show_start_error(
+            prepared.session, options.output, prepared.state_dir, release
+        )
         return 2
     records, session = _run_steps(prepared, prepared.session)
     if prepared.state_dir is not None:
@@ -161,10 +133,10 @@ def _run(
     decisions = [each for record in records for each in simulate_view.decisions_of(record)]
     show_findings(decision_notes.notes(decision_notes.collect(decisions)))
     result = simulate_view.SimulationResult(prepared, tuple(records), session)
-    if pictures.are_wanted:
-        simulate_view.write_pictures(result, pictures)
-    if not pictures.is_on_output:
-        _show(result, output)
+    if options.pictures.are_wanted:
+        simulate_view.write_pictures(result, options.pictures)
+    if not options.pictures.is_on_output:
+        _show(result, options.output)
     return simulate_view.exit_status(records)
 
 

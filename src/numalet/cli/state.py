@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 
-from numalet.cli import drawing_options, machine_options, release_options, state_pictures
+from numalet.cli import drawing_options, machine_options, state_pictures
 from numalet.cli import kubelet_options as kubelet
+from numalet.cli.drawing_options import PictureFiles
 from numalet.cli.helping import Command, with_line_breaks
-from numalet.cli.option_groups import expanded
+from numalet.cli.machine_options import DeviceOptions, MachineOptions, PodChoice
+from numalet.cli.options import REQUIRED, RESULT, Options, argument, option, with_options
 from numalet.cli.output import OutputFormat
+from numalet.cli.release_options import ReleaseOptions
+from numalet.cli.state_pictures import PictureChoice
 from numalet.core.model.value import replace
 
 if TYPE_CHECKING:
@@ -57,44 +61,90 @@ ROOT_DIR: Final = "/var/lib/kubelet"
 """A copy of the value in ``wording.kubelet_start``, which is imported only when needed."""
 _DIRECTORY: Final = "A kubelet's root directory, a copy of its state files, or one such file."
 
-Directory = Annotated[Path, typer.Argument(metavar="[PATH]", help=_DIRECTORY)]
-Output = Annotated[OutputFormat, typer.Option("-o", "--output", help="How the result is printed.")]
-Pods = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--pods",
-        metavar="PATH",
-        help=(
-            "Names for the pods: manifests, output of 'kubectl get pods -o json', a dump of the"
-            " pod resources API, or a folder of these; repeatable."
-        ),
-        show_default=False,
-    ),
-]
-PodsThatRun = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--pods",
-        metavar="PATH",
-        help=(
-            "The pods that run there: output of 'kubectl get pods -o json', or manifests. The"
-            " kubelet sees them again in the order of their creation; repeatable."
-        ),
-        show_default=False,
-    ),
-]
-AboutMachine = Annotated[
-    str | None,
-    typer.Option(
+_PATH: Final = argument(_DIRECTORY, "[PATH]", default=Path(ROOT_DIR))
+_PODS_THAT_RUN: Final = option(
+    "The pods that run there: output of 'kubectl get pods -o json', or manifests. The kubelet sees"
+    " them again in the order of their creation; repeatable.",
+    "PATH",
+    "--pods",
+)
+_STRICT: Final = option("Warnings count as well.")
+
+
+class ShowOptions(Options):
+    path: Path = _PATH
+    pods: list[Path] = option(
+        "Names for the pods: manifests, output of 'kubectl get pods -o json', a dump of the pod"
+        " resources API, or a folder of these; repeatable.",
+        "PATH",
+    )
+    drawn_on: PictureChoice
+    output: OutputFormat = RESULT
+    pictures: PictureFiles
+
+
+class VerifyOptions(Options):
+    path: Path = _PATH
+    machine: str | None = option(
+        "Also check whether the files match this machine: a folder or tarball with /sys, a"
+        " description, profile:NAME, or a shape; '/' for the machine that this runs on.",
+        "MACHINE",
         "-m",
-        "--machine",
-        metavar="MACHINE",
-        help=(
-            "Also check whether the files match this machine: a folder or tarball with /sys,"
-            " a description, profile:NAME, or a shape; '/' for the machine that this runs on."
-        ),
-    ),
-]
+    )
+    sizes: machine_options.Sizes
+    release: ReleaseOptions
+    strict: bool = _STRICT
+    output: OutputFormat = RESULT
+
+
+class DiffOptions(Options):
+    before: Path = argument(_DIRECTORY, "BEFORE", default=REQUIRED)
+    after: Path = argument("The same, later.", "AFTER", default=REQUIRED)
+    drawn_on: PictureChoice
+    output: OutputFormat = RESULT
+    pictures: drawing_options.Page
+
+
+class RestoreCheckOptions(Options):
+    path: Path = _PATH
+    config: Path | None = kubelet.CONFIG_FILE
+    machine: MachineOptions
+    pods: list[str] = _PODS_THAT_RUN
+    pod_choice: PodChoice
+    output: OutputFormat = RESULT
+    flags: kubelet.KubeletFlags
+
+
+class UpgradeCheckOptions(Options):
+    path: Path = _PATH
+    before: str | None = option(
+        "Release of the kubelet that wrote the files. Default: as for --release.",
+        "RELEASE",
+        "--from",
+    )
+    after: str | None = option(
+        "Release of the kubelet that starts with them. Default: the newest.", "RELEASE", "--to"
+    )
+    pods: list[str] = _PODS_THAT_RUN
+    pod_choice: PodChoice
+    config: Path | None = kubelet.CONFIG_FILE
+    machine: MachineOptions
+    devices: DeviceOptions
+    strict: bool = _STRICT
+    output: OutputFormat = RESULT
+    flags: kubelet.KubeletFlags
+
+
+class RebaseOptions(Options):
+    path: Path = _PATH
+    write: bool = option(
+        "Replace the files, keeping backups; or only show what would be done.",
+        name="--write/--dry-run",
+    )
+    config: Path | None = kubelet.CONFIG_FILE
+    machine: MachineOptions
+    output: OutputFormat = RESULT
+    flags: kubelet.KubeletFlags
 
 
 @state_app.command(
@@ -103,17 +153,8 @@ AboutMachine = Annotated[
     short_help="Draw the node map: who holds what.",
     epilog="Exit status: 0 shown, 2 unusable input, 3 a bug.",
 )
-@expanded
-def show(
-    path: Directory = Path(ROOT_DIR),
-    *,
-    pods: Pods = None,
-    machine: state_pictures.PicturedOn = None,
-    sizes: machine_options.Sizes,
-    devices: machine_options.Devices,
-    output: Output = OutputFormat.TABLE,
-    pictures: drawing_options.PageAndDrawing,
-) -> None:
+@with_options
+def show(options: ShowOptions) -> None:
     """Draw what state files say: NUMA nodes by group, the shared pool, what containers hold.
 
     Files are shown whether or not they are sound; 'numalet state verify' says whether they are.
@@ -123,8 +164,8 @@ def show(
     from numalet.insight.usecases import state_doctor
     from numalet.io.documents import listed_pods
 
-    source = state_doctor.read(path)
-    names = listed_pods.load(pods or ())
+    source = state_doctor.read(options.path)
+    names = listed_pods.load(options.pods)
     states = reading.read(source.files)
 
     def is_gone(uid: str) -> bool:
@@ -136,11 +177,12 @@ def show(
     if uid_names:
         chart = holder_map.state_map(states, uid_names | dict(names.by_uid), is_gone)
     known = {each.key.pod_uid: each.name for each in chart.holders}
+    pictures = options.pictures
     if pictures.are_wanted:
-        on = state_pictures.pictured(machine, sizes, devices, [source])
-        state_pictures.write_shown(states, str(path), known, pictures, on)
+        on = state_pictures.pictured(options.drawn_on, [source])
+        state_pictures.write_shown(states, str(options.path), known, pictures, on)
     if not pictures.is_on_output:
-        state_view.show_map(chart, states, output)
+        state_view.show_map(chart, states, options.output)
 
 
 @state_app.command(
@@ -152,16 +194,8 @@ def show(
         " 2 unusable input, 3 a bug."
     ),
 )
-@expanded
-def verify(
-    path: Directory = Path(ROOT_DIR),
-    *,
-    machine: AboutMachine = None,
-    sizes: machine_options.Sizes,
-    release: release_options.Release,
-    strict: Annotated[bool, typer.Option("--strict", help="Warnings count as well.")] = False,
-    output: Output = OutputFormat.TABLE,
-) -> None:
+@with_options
+def verify(options: VerifyOptions) -> None:
     """Recompute checksums, check every rule that a state file must obey, list violations.
 
     An error is what no kubelet writes. A warning is what the kubelet brings about itself.
@@ -172,17 +206,18 @@ def verify(
     from numalet.insight.usecases import state_doctor
 
     info = None
-    if machine is not None:
-        loaded = replace(sizes, machine=machine).choice().open()
+    if options.machine is not None:
+        loaded = options.sizes.choice(options.machine).open()
         show_findings(loaded.notes)
         info = loaded.info
+    path, release = options.path, options.release
     source = state_doctor.read(path)
-    followed, notes = state_doctor.release_of(release.name, release.kubelets(), path)
+    followed, notes = state_doctor.release_of(release.release, release.kubelets(), path)
     show_findings(notes)
     verify_all = state_verify.verify_directory if source.path.is_dir() else state_verify.verify
     reports = verify_all(source.files, info, followed)
-    state_view.show_reports(reports, output, followed)
-    raise typer.Exit(state_view.status_of_reports(reports, strict))
+    state_view.show_reports(reports, options.output, followed)
+    raise typer.Exit(state_view.status_of_reports(reports, options.strict))
 
 
 @state_app.command(
@@ -191,17 +226,8 @@ def verify(
     short_help="Compare two sets of state files.",
     epilog="Exit status: 0 the same content, 1 different, 2 unusable input, 3 a bug.",
 )
-@expanded
-def diff(
-    before: Annotated[Path, typer.Argument(metavar="BEFORE", help=_DIRECTORY)],
-    after: Annotated[Path, typer.Argument(metavar="AFTER", help="The same, later.")],
-    *,
-    machine: state_pictures.PicturedOn = None,
-    sizes: machine_options.Sizes,
-    devices: machine_options.Devices,
-    output: Output = OutputFormat.TABLE,
-    pictures: drawing_options.Page,
-) -> None:
+@with_options
+def diff(options: DiffOptions) -> None:
     """Compare what two sets of state files say, member by member.
 
     Checksums and the order of members and blocks do not matter.
@@ -210,16 +236,17 @@ def diff(
     from numalet.insight.state import reading, state_diff
     from numalet.insight.usecases import state_doctor
 
-    sources = [state_doctor.read(each) for each in (before, after)]
+    paths = (options.before, options.after)
+    sources = [state_doctor.read(each) for each in paths]
     both = [reading.read(each.files) for each in sources]
     differences = state_diff.differences(*both)
     unreadable = tuple(each for states in both for each in state_diff.unreadable(states))
-    if pictures.are_wanted:
-        named = tuple(zip((str(before), str(after)), both, strict=True))
-        on = state_pictures.pictured(machine, sizes, devices, sources)
-        state_pictures.write_compared(named, differences, pictures, on)
-    if not pictures.is_on_output:
-        state_view.show_differences(differences, unreadable, output)
+    if options.pictures.are_wanted:
+        named = tuple(zip(map(str, paths), both, strict=True))
+        on = state_pictures.pictured(options.drawn_on, sources)
+        state_pictures.write_compared(named, differences, options.pictures, on)
+    if not options.pictures.is_on_output:
+        state_view.show_differences(differences, unreadable, options.output)
     raise typer.Exit(1 if differences or unreadable else 0)
 
 
@@ -232,17 +259,8 @@ def diff(
         " input (also a configuration with which no kubelet starts), 3 a bug."
     ),
 )
-@expanded
-def restore_check(
-    path: Directory = Path(ROOT_DIR),
-    *,
-    config: kubelet.ConfigFile = None,
-    machine: machine_options.Chosen,
-    pods: PodsThatRun = None,
-    pod_choice: machine_options.ChosenPods,
-    output: Output = OutputFormat.TABLE,
-    flags: kubelet.AllFlags,
-) -> None:
+@with_options
+def restore_check(options: RestoreCheckOptions) -> None:
     """Say whether a kubelet with this configuration, on this machine, accepts the files.
 
     If it does not: its own error, and what became different since the files were written.
@@ -251,10 +269,10 @@ def restore_check(
     from numalet.cli import state_view
     from numalet.insight.usecases import state_doctor
 
-    source = state_doctor.read(path)
-    asked = state_doctor.load_kubelet(machine.choice(), flags.sources(config), path)
-    check = _checked(source, asked, state_doctor.running(pods or (), **pod_choice.fields()))
-    state_view.show_check(check, source, output)
+    source = state_doctor.read(options.path)
+    running = state_doctor.running(options.pods, **options.pod_choice.fields())
+    check = _checked(source, _kubelet(options), running)
+    state_view.show_check(check, source, options.output)
     raise typer.Exit(state_view.status_of_check(check))
 
 
@@ -267,37 +285,8 @@ def restore_check(
         " lost (with --strict: warnings too), 2 unusable input, 3 a bug."
     ),
 )
-@expanded
-def upgrade_check(
-    path: Directory = Path(ROOT_DIR),
-    *,
-    before: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="RELEASE",
-            help="Release of the kubelet that wrote the files. Default: as for --release.",
-            show_default=False,
-        ),
-    ] = None,
-    after: Annotated[
-        str | None,
-        typer.Option(
-            "--to",
-            metavar="RELEASE",
-            help="Release of the kubelet that starts with them. Default: the newest.",
-            show_default=False,
-        ),
-    ] = None,
-    pods: PodsThatRun = None,
-    pod_choice: machine_options.ChosenPods,
-    config: kubelet.ConfigFile = None,
-    machine: machine_options.Chosen,
-    devices: machine_options.Devices,
-    strict: Annotated[bool, typer.Option("--strict", help="Warnings count as well.")] = False,
-    output: Output = OutputFormat.TABLE,
-    flags: kubelet.AllFlags,
-) -> None:
+@with_options
+def upgrade_check(options: UpgradeCheckOptions) -> None:
     """Say what an upgrade or downgrade of the kubelet does with its state files.
 
     Will it start with them, what is lost, which pods that run are admitted again, and whether the
@@ -309,22 +298,22 @@ def upgrade_check(
     from numalet.insight.usecases.checking import CheckInputs
     from numalet.io.documents import kubelet_version
 
+    before, after = options.before, options.after
     first = None if before is None else kubelet_version.of_name(before, "--from")
     second = NEWEST if after is None else kubelet_version.of_name(after, "--to")
     pieces = CheckInputs(
-        machine=machine.choice(),
-        config=flags.sources(config),
-        pods=tuple(pods or ()),
-        **pod_choice.fields(),
-        devices=devices.texts,
-        device_file=devices.file,
+        machine=options.machine.choice(),
+        config=options.flags.sources(options.config),
+        pods=tuple(options.pods),
+        **options.pod_choice.fields(),
+        **options.devices.fields(),
     )
-    upgrade = upgrading.upgrade(pieces, second, first, files=state_doctor.read(path).files)
-    if output is OutputFormat.TABLE:
+    upgrade = upgrading.upgrade(pieces, second, first, files=state_doctor.read(options.path).files)
+    if options.output is OutputFormat.TABLE:
         upgrade_view.print_changes(upgrade)
     else:
-        upgrade_view.print_document(upgrade, output)
-    raise typer.Exit(1 if upgrade.fails(strict=strict) else 0)
+        upgrade_view.print_document(upgrade, options.output)
+    raise typer.Exit(1 if upgrade.fails(strict=options.strict) else 0)
 
 
 @state_app.command(
@@ -336,22 +325,8 @@ def upgrade_check(
         " at work there, and a configuration with which no kubelet starts), 3 a bug."
     ),
 )
-@expanded
-def rebase(
-    path: Directory = Path(ROOT_DIR),
-    *,
-    write: Annotated[
-        bool,
-        typer.Option(
-            "--write/--dry-run",
-            help="Replace the files, keeping backups; or only show what would be done.",
-        ),
-    ] = False,
-    config: kubelet.ConfigFile = None,
-    machine: machine_options.Chosen,
-    output: Output = OutputFormat.TABLE,
-    flags: kubelet.AllFlags,
-) -> None:
+@with_options
+def rebase(options: RebaseOptions) -> None:
     """Make files with which the kubelet starts on this machine, keeping what still fits.
 
     Nothing is written without --write, nor while a kubelet is at work in the directory.
@@ -359,17 +334,24 @@ def rebase(
     from numalet.cli import state_view
     from numalet.insight.usecases import state_doctor
 
-    if write:
-        state_doctor.settle(path)
-    source = state_doctor.read(path)
-    asked = state_doctor.load_kubelet(machine.choice(), flags.sources(config), path)
-    check = _checked(source, asked)
+    if options.write:
+        state_doctor.settle(options.path)
+    source = state_doctor.read(options.path)
+    check = _checked(source, _kubelet(options))
     if check.rebased is None:
-        state_view.show_check(check, source, output)
+        state_view.show_check(check, source, options.output)
         raise typer.Exit(state_view.status_of_check(check))
-    written = state_doctor.replace(source, check.rebased.files) if write else ()
-    state_view.show_rebased(check.rebased, written, output)
+    written = state_doctor.replace(source, check.rebased.files) if options.write else ()
+    state_view.show_rebased(check.rebased, written, options.output)
     raise typer.Exit(state_view.status_of_rebased(check.rebased))
+
+
+def _kubelet(options: RestoreCheckOptions | RebaseOptions) -> Kubelet:
+    """Return the kubelet that starts with the files. Raises ``BadInput``."""
+    from numalet.insight.usecases import state_doctor
+
+    config = options.flags.sources(options.config)
+    return state_doctor.load_kubelet(options.machine.choice(), config, options.path)
 
 
 def _checked(

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from numalet.core.model.value import Value, replace
+from numalet.cli.machine_options import DeviceOptions, Sizes
+from numalet.cli.options import Options, option
+from numalet.core.model.value import Value
 
 if TYPE_CHECKING:
     from numalet.cli.drawing_options import PictureFiles
-    from numalet.cli.machine_options import DeviceOptions, MachineOptions
     from numalet.insight.state.reading import States
     from numalet.insight.state.state_chart import StateMachine
     from numalet.insight.state.state_diff import StateDifference
     from numalet.insight.usecases.state_doctor import StateSource
 
-PicturedOn = Annotated[
-    str | None,
-    typer.Option(
+
+class PictureChoice(Options):
+    """The machine on which state files are drawn."""
+
+    machine: str | None = option(
+        "For pictures: the machine that the files are of, so that CPUs and free devices are drawn"
+        " where they are; as for 'verify', '/' for the machine that this runs on.",
+        "MACHINE",
         "-m",
-        "--machine",
-        metavar="MACHINE",
-        help=(
-            "For pictures: the machine that the files are of, so that CPUs and free devices are"
-            " drawn where they are; as for 'verify', '/' for the machine that this runs on."
-        ),
-        show_default=False,
-    ),
-]
+    )
+    sizes: Sizes
+    devices: DeviceOptions
 
 
 class PicturedMachine(Value):
@@ -40,23 +38,19 @@ class PicturedMachine(Value):
     contradictions: tuple[str, ...] = ()
 
 
-def pictured(
-    machine: str | None,
-    sizes: MachineOptions,
-    devices: DeviceOptions,
-    sources: Sequence[StateSource],
-) -> PicturedMachine:
+def pictured(choice: PictureChoice, sources: Sequence[StateSource]) -> PicturedMachine:
     """Return the named machine, if any. Raises ``BadInput``."""
     from numalet.cli.output import show_findings
     from numalet.insight.state import verify as state_verify
     from numalet.insight.state.state_chart import StateMachine
     from numalet.io import devices as device_door
 
+    machine = choice.machine
     if machine is None:
         return PicturedMachine()
-    loaded = replace(sizes, machine=machine).choice().open()
+    loaded = choice.sizes.choice(machine).open()
     show_findings(loaded.notes)
-    on_it = device_door.devices_on(loaded, devices.file, list(devices.texts))
+    on_it = device_door.devices_on(loaded, choice.devices.devices, choice.devices.device)
     contradictions: list[str] = []
     for source in sources:
         alone = [each for report in state_verify.verify(source.files) for each in report.findings]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from numalet.cli import agent_client
-from numalet.cli.agent_client import EXITS, OWN_API
+from numalet.cli.agent_client import EXITS, OWN_API, AgentChoice
+from numalet.cli.options import Options, option, with_options
 from numalet.core.model.findings import BadInput
 
 if TYPE_CHECKING:
@@ -30,35 +28,33 @@ Ends with Ctrl-C.
 {EXITS}"""
 
 
-def top(
-    *,
-    once: Annotated[bool, typer.Option("--once", help="Draw once and exit.")] = False,
-    every: Annotated[
-        float,
-        typer.Option("--every", metavar="SECONDS", min=0.2, help="How often it is drawn."),
-    ] = 2.0,
-    socket: agent_client.Socket = None,
-    root: agent_client.Root = None,
-) -> None:
+class TopOptions(Options):
+    once: bool = option("Draw once and exit.")
+    every: float = option("How often it is drawn.", "SECONDS", default=2.0, min=0.2)
+    agent: AgentChoice
+
+
+@with_options
+def top(options: TopOptions) -> None:
     """Show NUMA nodes and pods as they are, live: promised memory, free memory, CPUs."""
     import sys
 
-    with agent_client.agent(socket, root) as client:
+    with options.agent.client() as client:
 
         def picture() -> tuple[list[RenderableType], str]:
             try:
                 return _of_agent(client)
             except BadInput as bad:
-                return _of_commands(agent_client.commands_without_agent(bad, socket, root))
+                return _of_commands(options.agent.commands_without_agent(bad))
 
-        if once or not sys.stdout.isatty():
+        if options.once or not sys.stdout.isatty():
             from numalet.cli import output
 
             nodes, pods = picture()
             output.print_all(nodes)
             output.print_drawn(f"\n{pods}")
         else:
-            _live(picture, every)
+            _live(picture, options.every)
 
 
 def _of_agent(client: AgentClient) -> tuple[list[RenderableType], str]:

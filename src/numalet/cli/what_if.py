@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from numalet.cli import drawing_options, machine_options, release_options
 from numalet.cli import kubelet_options as kubelet
 from numalet.cli.matrix_format import MatrixFormat
-from numalet.cli.option_groups import expanded
+from numalet.cli.options import Options, argument, option, with_options
 from numalet.core.model.value import replace
 
 if TYPE_CHECKING:
@@ -48,124 +48,68 @@ Exit status: 0 compared, 2 unusable input (also if the kubelet would not start w
 """
 
 
-Pods = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="PODS...",
-        help="Manifests (pods, lists, workloads; YAML or JSON), or '-' for the standard input.",
-        show_default=False,
-    ),
-]
-Configs = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "-c",
-        "--config",
-        metavar="FILE",
-        help="KubeletConfiguration, YAML or JSON; repeatable.",
-        show_default=False,
-    ),
-]
-Policies = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--policies",
-        metavar="POLICY,...",
-        help="Topology policies; default: all.",
-        show_default=False,
-    ),
-]
-Scopes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--scopes", metavar="SCOPE,...", help="Topology scopes; default: all.", show_default=False
-    ),
-]
-Options = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--options",
-        metavar="KEY=VALUE,...",
-        help=(
-            "Options of the topology policy; '' for none; repeatable."
-            " Default: those of the configuration."
-        ),
-        show_default=False,
-    ),
-]
-Releases = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--release",
-        metavar="RELEASE,...",
-        help="Releases of the kubelet, such as 1.32,1.36; repeatable. Default: that of the"
+class WhatIfOptions(Options):
+    pods: list[str] = argument(
+        "Manifests (pods, lists, workloads; YAML or JSON), or '-' for the standard input.",
+        "PODS...",
+    )
+    config: list[Path] = option("KubeletConfiguration, YAML or JSON; repeatable.", "FILE", "-c")
+    machine: list[str] = machine_options.MACHINES
+    policies: list[str] = option("Topology policies; default: all.", "POLICY,...")
+    scopes: list[str] = option("Topology scopes; default: all.", "SCOPE,...")
+    options: list[str] = option(
+        "Options of the topology policy; '' for none; repeatable. Default: those of the"
+        " configuration.",
+        "KEY=VALUE,...",
+    )
+    release: list[str] = option(
+        "Releases of the kubelet, such as 1.32,1.36; repeatable. Default: that of the"
         " configuration, or of the kubelet at hand, else 1.32.",
+        "RELEASE,...",
         autocompletion=release_options.names,
-        show_default=False,
-    ),
-]
-Orders = Annotated[
-    int,
-    typer.Option(
-        "--orders",
-        min=1,
-        max=100_000,
-        metavar="N",
-        help="Arrival orders: the given one, then random ones.",
-    ),
-]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the random orders.")]
-Output = Annotated[MatrixFormat, typer.Option("-o", "--output", help="How the result is printed.")]
+    )
+    orders: int = option(
+        "Arrival orders: the given one, then random ones.", "N", default=1, min=1, max=100_000
+    )
+    seed: int = option("Seed of the random orders.", "N", default=0)
+    devices: machine_options.DeviceOptions
+    sizes: machine_options.Sizes
+    pod_choice: machine_options.PodChoice
+    output: MatrixFormat = option(
+        "How the result is printed.", name="-o", default=MatrixFormat.TABLE
+    )
+    pictures: drawing_options.Page
+    ignore_kubelet: bool = kubelet.IGNORE_KUBELET
+    flags: kubelet.FlagsBesideTopology
 
 
-@expanded
-def what_if(
-    pods: Pods = None,
-    *,
-    config: Configs = None,
-    machine: machine_options.Machines = None,
-    policies: Policies = None,
-    scopes: Scopes = None,
-    options: Options = None,
-    release: Releases = None,
-    orders: Orders = 1,
-    seed: Seed = 0,
-    devices: machine_options.Devices,
-    sizes: machine_options.Sizes,
-    pod_choice: machine_options.ChosenPods,
-    output: Output = MatrixFormat.TABLE,
-    pictures: drawing_options.Page,
-    ignore_kubelet: kubelet.IgnoreKubelet = False,
-    flags: kubelet.FlagsBesideTopology,
-) -> None:
+@with_options
+def what_if(given: WhatIfOptions) -> None:
     """Compare policies, scopes, options, releases, machines, configurations on the same pods."""
     from numalet.insight.usecases.comparing import Comparison
     from numalet.insight.usecases.simulating import SimulateInputs
 
-    base = flags.sources(None)
+    base = given.flags.sources(None)
     comparison = Comparison(
         pieces=SimulateInputs(
-            machine=sizes.choice(),
+            machine=given.sizes.choice(),
             config=base,
-            **pod_choice.fields(),
-            devices=devices.texts,
-            device_file=devices.file,
-            uses_kubelet=not ignore_kubelet,
+            **given.pod_choice.fields(),
+            **given.devices.fields(),
+            uses_kubelet=not given.ignore_kubelet,
         ),
-        pods=tuple(pods or ()),
-        machines=tuple(machine or ()),
-        configs=[replace(base, config_file=path) for path in config or ()],
-        policies=tuple(policies or ()),
-        scopes=tuple(scopes or ()),
-        options=tuple(options or ()),
-        releases=tuple(release or ()),
+        pods=tuple(given.pods),
+        machines=tuple(given.machine),
+        configs=[replace(base, config_file=path) for path in given.config],
+        policies=tuple(given.policies),
+        scopes=tuple(given.scopes),
+        options=tuple(given.options),
+        releases=tuple(given.release),
     )
-    raise typer.Exit(_run(comparison, orders, seed, output, pictures))
+    raise typer.Exit(_run(comparison, given))
 
 
-def _run(
-    comparison: Comparison, orders: int, seed: int, output: MatrixFormat, pictures: PictureFiles
-) -> int:
+def _run(comparison: Comparison, given: WhatIfOptions) -> int:
     """Prepare, compare, print; return the exit status."""
     from numalet.cli import what_if_view
     from numalet.cli.output import show_findings
@@ -174,14 +118,14 @@ def _run(
 
     prepared = gathering.compare(comparison)
     show_findings(prepared.notes)
-    rows = _rows(prepared, orders, seed)
+    rows = _rows(prepared, given.orders, given.seed)
     runs = [run for row in rows for run in row.runs]
     noted = [note for run in runs for note in decision_notes.notes(run.beside)]
     show_findings(each for at, each in enumerate(noted) if each not in noted[:at])
-    if pictures.are_wanted:
-        _write_page(rows, pictures)
-    if not pictures.is_on_output:
-        what_if_view.show(rows, seed, output)
+    if given.pictures.are_wanted:
+        _write_page(rows, given.pictures)
+    if not given.pictures.is_on_output:
+        what_if_view.show(rows, given.seed, given.output)
     return 2 if all(row.refused is not None for row in rows) else 0
 
 
