@@ -147,7 +147,7 @@ def test_a_start_for_which_the_host_lacks_something_is_tried_again(
     )
     text = os.strerror(getattr(errno, error))
     assert (phase, attempt, delayed) == ("running", 1, 1)
-    assert events == [f"The start is tried again: the runtime failed: {text}"]
+    assert events == [f"Retrying the start: the runtime failed: {text}"]
 
 
 def test_a_start_is_not_tried_again_for_ever(tmp_path: Path) -> None:

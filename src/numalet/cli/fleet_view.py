@@ -144,7 +144,7 @@ def held(placements: Mapping[str, Placement]) -> tuple[str, str, str]:
 def _gets(placements: Mapping[str, Placement]) -> str:
     devices, cpus, memory = held(placements)
     parts = (devices, f"CPUs {cpus}" if cpus != "-" else "-", memory)
-    return "; ".join(each for each in parts if each != "-") or "nothing of its own"
+    return "; ".join(each for each in parts if each != "-") or "only shared resources"
 
 
 def _traps(

@@ -54,5 +54,5 @@ def invalid_manifest(path: str, text: str) -> str:
     """A file of the manifest folder is not a pod; ``text`` quotes nothing of the file."""
     return (
         f"{path}: couldn't parse as pod({text}), please check config file"
-        f" ('numalet simulate {path}' quotes what is wrong)"
+        f" ('numalet simulate {path}' shows the error)"
     )

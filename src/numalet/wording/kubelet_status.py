@@ -15,7 +15,7 @@ CRASH_LOOP: Final = "CrashLoopBackOff"
 CONTAINER_CREATING: Final = "ContainerCreating"
 POD_INITIALIZING: Final = "PodInitializing"
 
-JUDGED: Final = "{kubelet} is judged by the rules of release {release}"
+JUDGED: Final = "{kubelet} is checked by the rules of release {release}"
 """About the kubelet that an agent observes."""
 
 NODE_MESSAGES: Final[Mapping[str, str]] = {

@@ -24,14 +24,14 @@ UNAUTHORIZED: Final = "Unauthorized"
 UNCHANGEABLE: Final = (
     "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
     " `spec.initContainers[*].image` and `spec.tolerations` (more of them), because the placement"
-    " was decided for the rest; delete the pod and create it anew"
+    " was decided for the rest; delete and recreate the pod"
 )
 UNCHANGEABLE_TOLERATIONS: Final = (
     "Forbidden: of tolerations that are there only tolerationSeconds may change"
 )
 UNCHANGEABLE_METADATA: Final = "Forbidden: field is immutable"
 UNCHANGEABLE_FILE: Final = (
-    "Forbidden: the pod comes from a file in the manifest folder; change the file"
+    "Forbidden: a file in the manifest folder defines the pod; change the file"
 )
 NAME_DIFFERS: Final = (
     "the name of the object ({found}) does not match the name on the URL ({expected})"
@@ -137,4 +137,4 @@ def foreseen(placement: Mapping[str, Any]) -> str:
         *(f"{resource} {', '.join(ids)}" for resource, ids in sorted(devices.items())),
     ]
     held = "; ".join(part for part in parts if part)
-    return f"dry run: the pod would get {held}" if held else "dry run: no place of its own"
+    return f"dry run: the pod would get {held or 'only shared CPUs and memory'}"

@@ -41,4 +41,4 @@ def shown(held: Placement) -> str:
         size = numbers.size(block.size_bytes)
         parts.append(f"{size} of {block.resource} on NUMA node {nodes_text}")
     parts += [f"{resource} {', '.join(ids)}" for resource, ids in held.devices.items()]
-    return "; ".join(parts) or "nothing of its own"
+    return "; ".join(parts) or "only shared resources"

@@ -15,4 +15,4 @@ def test_a_dry_run_says_what_the_pod_would_get() -> None:
         " example.com/gpu g0, g1, g2; example.com/nic n0"
     )
     nothing = {"numaNodes": [], "cpus": "", "containers": [{"devices": {}}]}
-    assert words.foreseen(nothing) == "dry run: no place of its own"
+    assert words.foreseen(nothing) == "dry run: the pod would get only shared CPUs and memory"

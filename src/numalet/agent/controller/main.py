@@ -116,7 +116,7 @@ async def _run(settings: AgentSettings, beside: WorkBeside | None) -> None:
             notify.send("STOPPING=1")
             # Before the plugins disconnect: a call that fails later would be reported as a refusal.
             await controller.stop()
-            log.write([LogLine("Agent stops; what runs goes on running")])
+            log.write([LogLine("Agent stops; programs keep running")])
 
 
 def _hooks(log: logs.LeveledLog, shortage: Shortage, loop: asyncio.AbstractEventLoop) -> Hooks:

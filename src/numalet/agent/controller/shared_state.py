@@ -154,7 +154,7 @@ def _check(holders: Iterable[RunHolder]) -> None:
         is_name = each.uid not in ("", ".", "..") and "/" not in each.uid
         is_below = {"", ".", ".."}.isdisjoint(parts)
         if not (is_name and is_below and 0 < each.pid < _PIDS):
-            raise ValueError(f"{each.uid!r} is no run of process {each.pid}")
+            raise ValueError(f"{each.uid!r} is not a run of process {each.pid}")
 
 
 def _refuse_others(root: Path) -> None:

@@ -27,40 +27,40 @@ class EventStartFailed(Finding):
 
 class EventStartDelayed(Finding):
     code = "event/start-delayed"
-    sentence = "The start is tried again: {cause}"
+    sentence = "Retrying the start: {cause}"
     cause: str
 
 
 class EventDriftCorrected(Finding):
     code = "event/drift-corrected"
-    sentence = "Settings changed from outside were restored: {settings}"
+    sentence = "Restored settings that another program had changed: {settings}"
     settings: str
 
 
 class EventDriftNotCorrected(Finding):
     code = "event/drift-not-corrected"
-    sentence = "Settings are not as promised and can not be put right: {cause}"
+    sentence = "Cannot restore the settings of the allocation: {cause}"
     cause: str
 
 
 class EventPromiseLost(Finding):
     code = "event/promise-lost"
-    sentence = "The machine has changed, and the record in {file} does not fit any more: {cause}"
+    sentence = "The machine has changed, and the record in {file} no longer fits: {cause}"
     file: str
     cause: str
 
 
 class EventPromisedAnew(Finding):
     code = "event/promised-anew"
-    sentence = "Container {container} has been placed anew while it runs"
+    sentence = "Moved the running container {container} to a new allocation"
     container: str
 
 
 class EventUnpromised(Finding):
     code = "event/unpromised"
     sentence = (
-        "It goes on running, but the node no longer promises it all its CPUs and memory: "
-        "{reason}: {cause}. Delete it, or make room and restart the agent"
+        "The pod keeps running, but the node no longer reserves all its CPUs and memory: "
+        "{reason}: {cause}. Delete the pod, or free resources and restart the agent"
     )
     reason: str
     cause: str

@@ -20,16 +20,14 @@ class KubeletWouldNotStart(WarningFinding):
 
 class KubeletReleaseFollowed(NoteFinding):
     code = "kubelet/release-followed"
-    sentence = "the kubelet is {version}: it is judged by the rules of release {release}"
+    sentence = "the kubelet is {version}; the rules of release {release} apply"
     version: str
     release: str
 
 
 class KubeletReleaseOther(WarningFinding):
     code = "kubelet/release-other"
-    sentence = (
-        "the kubelet is {version}, but release {release} was chosen, by whose rules it is judged"
-    )
+    sentence = "the kubelet is {version}, but the rules of the chosen release {release} apply"
     version: str
     release: str
 
@@ -37,8 +35,8 @@ class KubeletReleaseOther(WarningFinding):
 class KubeletReleaseUnknown(WarningFinding):
     code = "kubelet/release-unknown"
     sentence = (
-        "the kubelet is {version}, a release that is not known here ({known}): it is judged by the "
-        "rules of release {release}, and whether it would start is not"
+        "the kubelet is {version}, and numalet knows only {known}: the rules of release {release} "
+        "apply, and whether the kubelet would start is not checked"
     )
     version: str
     release: str
@@ -48,8 +46,8 @@ class KubeletReleaseUnknown(WarningFinding):
 class KubeletVersionUnknown(NoteFinding):
     code = "kubelet/version-unknown"
     sentence = (
-        "which version the kubelet is can not be seen: it is judged by the rules of release "
-        "{release}; --kubelet-version names the version"
+        "cannot detect the version of the kubelet: the rules of release {release} apply; set "
+        "--kubelet-version"
     )
     release: str
 

@@ -195,7 +195,7 @@ async def _run(ready: PreparedPublishing, access: Access, options: PublishOption
         # The publisher ends only with an error, which ``beside`` raises at the end of the block.
         await asyncio.wait((work, waiting), return_when=asyncio.FIRST_COMPLETED)
     if stopped.is_set():
-        log.write([LogLine("Stopped; the objects stay as they are", where)])
+        log.write([LogLine("Stopped; objects are not changed", where)])
 
 
 async def _publish(

@@ -32,7 +32,7 @@ class PublishMetrics(Collector):
         )
         current = GaugeMetricFamily(
             "numalet_publish_current",
-            "Whether what is stored of this node is what it is now.",
+            "Whether the stored object matches the node.",
             labels=("kind",),
         )
         for kind, each in self.writers.writers:

@@ -26,7 +26,7 @@ class MachineNoteMemoryless(MachineNoteOfIds):
 
 
 class MachineNoteMemoryUnknown(MachineNoteOfIds):
-    sentence = "memory unknown: NUMA nodes {value}; assumed to have none"
+    sentence = "memory unknown: NUMA nodes {value}; assumed to be 0"
 
 
 class MachineNoteOffline(MachineNoteOfIds):

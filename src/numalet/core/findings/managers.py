@@ -13,7 +13,7 @@ _CRASH: Final = "The kubelet's own checks accept this; it then crashes or hangs.
 
 class ConfigTopologyDistances(Finding):
     sentence = (
-        "option prefer-closest-numa-nodes needs distances, but a NUMA node of this machine has none"
+        "option prefer-closest-numa-nodes needs distances, which a NUMA node of this machine lacks"
     )
     why = (
         "prefer-closest-numa-nodes compares distances, so the kernel must report them for every "
@@ -93,7 +93,7 @@ class NumaletNodeIdTooHigh(Finding):
         "the kubelet would panic, because its masks of nodes hold the ids 0 to {highest}"
     )
     why = _CRASH
-    fix = "use the policies none and None on this machine"
+    fix = "set both policies to none and None on this machine"
     field: str
     policy: str
     numa_node: int

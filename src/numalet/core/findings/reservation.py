@@ -231,7 +231,7 @@ class ConfigMemoryPolicy(Finding):
     sentence = (
         "unknown memoryManagerPolicy {policy!r}; expected None, Static or, on Windows, BestEffort"
     )
-    why = "The Memory Manager has the policies None, Static and BestEffort."
+    why = "The Memory Manager has three policies."
     fix = "write None or Static"
     kubelet_text = 'unknown policy: "{policy}"'
     policy: GoText

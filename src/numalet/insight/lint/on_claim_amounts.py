@@ -42,7 +42,7 @@ class LintClaimDiffersFromRequests(ClaimBesideRequestsFinding):
 class LintClaimCountedTwice(ClaimBesideRequestsFinding):
     sentence = (
         "pod {pod}, container {container} claims {claimed} of {resource}, which the scheduler "
-        "counts as {resource} of the node, and has {asked} besides"
+        "adds to its requests for {resource}; it also has {asked}"
     )
     why = (
         "With DRANodeAllocatableResources a device declares its node resource, and the scheduler "

@@ -19,8 +19,8 @@ from numalet.insight.lint.subject import LintSubject
 
 class LintDynamicResourceAllocationOff(LintFinding):
     sentence = (
-        "{users}, and the feature gate DynamicResourceAllocation is off, as it is "
-        "by default in Kubernetes {release}"
+        "{users}, and the feature gate DynamicResourceAllocation is off, the default of "
+        "Kubernetes {release}"
     )
     why = (
         "A kubelet without the gate passes over claims: containers start without their devices. "

@@ -33,7 +33,7 @@ class LintCpuManagerBesideDraDriver(BesideDraDriverFinding):
         "Neither knows the allocations of the other: containers are pinned to the same CPUs, or "
         "do not start. Drivers of CPUs demand the CPU Manager's policy none."
     )
-    fix = "set cpuManagerPolicy to none where the driver runs, or run no such driver here"
+    fix = "set cpuManagerPolicy to none where the driver runs, or remove the driver from this node"
 
 
 class LintMemoryManagerBesideDraDriver(BesideDraDriverFinding):
@@ -45,7 +45,9 @@ class LintMemoryManagerBesideDraDriver(BesideDraDriverFinding):
         "Each of the two counts the memory of every NUMA node as its own, and each sets the nodes "
         "that a container may use: the later one wins."
     )
-    fix = "set memoryManagerPolicy to None where the driver runs, or run no such driver here"
+    fix = (
+        "set memoryManagerPolicy to None where the driver runs, or remove the driver from this node"
+    )
     policy: str
 
 

@@ -44,7 +44,7 @@ class LintFractionalCpus(LintFinding):
         "The static policy gives exclusive CPUs to containers of Guaranteed pods that ask for "
         "whole ones. One that asks for 1500m runs in the shared pool with all others."
     )
-    fix = "ask for {whole} of cpu, unless the container is meant to share CPUs"
+    fix = "request {whole} of cpu, unless the container should share CPUs"
     pod: str
     container: str
     asked: Quantity
@@ -57,9 +57,9 @@ class LintResourceAlmostOffered(LintWarning):
         "offers {offered}"
     )
     why = (
-        "Resources are known by their exact names. The scheduler finds no node for a name that "
-        "none offers; a kubelet that still gets the pod starts it without the device, or rejects "
-        "it for huge pages that are not there."
+        "Resource names must match exactly. The scheduler finds no node for a name that no node "
+        "offers; a kubelet that still gets the pod starts it without the device, or rejects it "
+        "because of missing huge pages."
     )
     fix = "write {offered}"
     pod: str
@@ -75,9 +75,9 @@ class LintStatusCounts(LintWarning):
     )
     why = (
         "Such a kubelet reads allocatedResources in the status of a container instead of its "
-        "requests, also where the status has an entry without them. A kubelet v1.32 wrote none, so "
-        "when it is replaced, it ignores running pods: they are rejected, or lose their "
-        "CPUs and memory."
+        "requests, also where the status has an entry without them. A kubelet v1.32 did not write "
+        "it, so after an upgrade the kubelet ignores running pods: they are rejected, or lose "
+        "their CPUs and memory."
     )
     fix = (
         "drain the node before its kubelet is replaced, so that its pods are admitted again; or "

@@ -19,7 +19,7 @@ from numalet.insight.lint.subject import LintSubject
 
 class LintReservedHugepages(LintFinding):
     sentence = (
-        "reservedMemory keeps back {amount} of {type} on NUMA node {numa_node}; the sum over all "
+        "reservedMemory reserves {amount} of {type} on NUMA node {numa_node}; the sum over all "
         "nodes must be 0 for huge pages"
     )
     why = FORMULA + " kubeReserved and systemReserved take no huge pages, so that sum is 0."
@@ -31,8 +31,8 @@ class LintReservedHugepages(LintFinding):
 
 class LintDefaultEvictionForgotten(LintFinding):
     sentence = (
-        "reservedMemory keeps back {given}; {expected} is needed, because evictionHard is not "
-        "given and memory.available is {threshold} by default"
+        "reservedMemory reserves {given}, expected {expected}: evictionHard is not set, and its "
+        "default for memory.available is {threshold}"
     )
     why = FORMULA + " The default of that threshold is not zero."
     fix = (
@@ -46,10 +46,10 @@ class LintDefaultEvictionForgotten(LintFinding):
 
 class LintDefaultEvictionNotMerged(LintFinding):
     sentence = (
-        "reservedMemory keeps back {given}, {threshold} more than the {expected} that is needed: "
-        "evictionHard is given without memory.available, so the default is gone"
+        "reservedMemory reserves {given}, {threshold} more than the expected {expected}: "
+        "evictionHard is set without memory.available, so the default does not apply"
     )
-    why = "evictionHard replaces all defaults as soon as it is set."
+    why = "evictionHard replaces all defaults if it is set."
     fix = "add memory.available: {threshold} to evictionHard{or_merge}, or take it off one entry"
     given: Quantity
     threshold: Quantity
@@ -59,8 +59,8 @@ class LintDefaultEvictionNotMerged(LintFinding):
 
 class LintNoMemoryThreshold(LintWarning):
     sentence = (
-        "there is no hard eviction threshold for memory.available; the default {threshold} does "
-        "not apply here"
+        "memory.available has no hard eviction threshold; the default {threshold} does not apply "
+        "here"
     )
     why = (
         "Without a threshold the kubelet evicts nothing before memory runs out, and the kernel "

@@ -44,10 +44,10 @@ class LintManyNodesAreSlow(LintWarning):
 
 class LintTopologyOptionsNotRead(LintWarning):
     sentence = (
-        "topologyManagerPolicyOptions ({options}) are given, but the topology policy none ignores "
+        "topologyManagerPolicyOptions ({options}) are set, but the topology policy none ignores "
         "them"
     )
-    why = "The policy none has no options."
+    why = "The kubelet reads the options only under other policies."
     fix = "set topologyManagerPolicy, or remove the options"
     options: str
 
@@ -73,15 +73,15 @@ class LintFieldOfALaterRelease(LintWarning):
 class LintAlignmentWithoutHints(LintNote):
     sentence = (
         "topologyManagerPolicy is {policy}, but cpuManagerPolicy is none and memoryManagerPolicy "
-        "is None: nothing but device plugins says where a container should be"
+        "is None: only device plugins give hints"
     )
     why = (
         "The Topology Manager merges the hints of the CPU Manager, the Memory Manager and of "
         "device plugins. Containers without such devices are admitted as under the policy none."
     )
     fix = (
-        "set cpuManagerPolicy to static or memoryManagerPolicy to Static, unless only devices are "
-        "to be aligned"
+        "set cpuManagerPolicy to static or memoryManagerPolicy to Static, unless only devices "
+        "need alignment"
     )
     policy: str
 
@@ -156,9 +156,9 @@ class LintStrictReservation(LintWarning):
 
 class LintDistancesBeyondRows(LintWarning):
     sentence = (
-        "with prefer-closest-numa-nodes the kubelet panics (index out of range) at pods for "
-        "which it compares sets with NUMA node {numa_node}: it indexes rows of {places} distances "
-        "by the ids of nodes ({numa_nodes})"
+        "with prefer-closest-numa-nodes the kubelet panics (index out of range) when it compares "
+        "sets with NUMA node {numa_node}: it indexes rows of {places} distances by node id "
+        "({numa_nodes})"
     )
     why = (
         "The Topology Manager takes the distance to a NUMA node from the place of a row that has "

@@ -283,7 +283,7 @@ def test_gates_that_a_release_refuses_do_not_hide_what_becomes_of_pods() -> None
         "release": "1.35",
         "gates": "PodLevelResourceManagers",
     }
-    assert found["pod-elsewhere"].fields["holds_before"] == "nothing of its own"
+    assert found["pod-elsewhere"].fields["holds_before"] == "only shared resources"
     of_rules = [code for code in found if code.startswith("lint/")]
     assert of_rules == ["lint/pod-stops-next-start"], "of all others both find the same"
 
@@ -305,7 +305,7 @@ def test_what_a_pod_has_as_a_whole_is_lost_where_no_release_knows_it() -> None:
     before = replace(before, state_files=unsealed)
     found = {each.code: each for each in files.changes(before, after, seen(before), seen(after))}
     assert found["upgrade/pod-record-lost"].fields["held"] == "CPUs 2-3,10-11"
-    assert found["upgrade/pod-record-lost"].fields["holds"] == "nothing of its own"
+    assert found["upgrade/pod-record-lost"].fields["holds"] == "only shared resources"
 
 
 def test_a_start_that_both_refuse_is_still_refused() -> None:

@@ -141,7 +141,7 @@ def _operation(method: str, path: str) -> dict[str, Any]:
     last = path.rsplit("/", 1)[-1]
     media = "text/plain" if last in _PLAIN else _JSON
     schema = _answer(method, path) if media == _JSON else _TEXT
-    good = {"description": "It was done.", "content": {media: {"schema": schema}}}
+    good = {"description": "OK", "content": {media: {"schema": schema}}}
     operation: dict[str, Any] = {
         "parameters": [
             {"name": name, "in": "query", "schema": schema}
@@ -150,7 +150,7 @@ def _operation(method: str, path: str) -> dict[str, Any]:
         "responses": {
             "201" if method == "POST" and last in ("pods", "eviction") else "200": good,
             "default": {
-                "description": "It came to nothing.",
+                "description": "Error",
                 "content": {_JSON: {"schema": openapi_types.ref(openapi_types.STATUS)}},
             },
         },
