@@ -284,7 +284,7 @@ async def test_a_file_that_can_not_be_read_is_reported(
 
     async with observing(kubelet, tmp_path) as observer:
         observer.later(SETTLED_WITHIN.total_seconds())
-        await observer.until(lambda: {"files/no-regular-file"} == observer.codes())
+        await observer.until(lambda: {"input/invalid"} == observer.codes())
 
 
 async def test_a_folder_that_comes_later_is_followed(tmp_path: Path) -> None:

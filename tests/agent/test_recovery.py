@@ -115,9 +115,9 @@ async def test_on_a_described_machine_pods_ask_again_in_the_order_that_was_said(
 @pytest.mark.parametrize(
     ("file", "text", "code"),
     [
-        ("order.json", "uid-one", "runtime/not-json"),
+        ("order.json", "uid-one", "input/invalid"),
         ("order.json", '{"uid-one": 1}', "document/type"),
-        ("uid-one/main.json", "{", "runtime/not-json"),
+        ("uid-one/main.json", "{", "input/invalid"),
         ("uid-one/main.json", '{"pod_uid": "uid-one"}', "document/field-missing"),
     ],
 )

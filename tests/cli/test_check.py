@@ -332,7 +332,7 @@ def test_the_standard_input_has_one_reader(command: str) -> None:
     ended = process(command, "-c", "-", *SHAPE, "-", stdin=KUBELET)
 
     assert (ended.status, ended.out) == (2, "")
-    assert "the standard input can be read once only" in ended.err
+    assert "numalet can read the standard input only once" in ended.err
 
 
 def test_pods_to_check_come_from_the_standard_input() -> None:

@@ -165,7 +165,7 @@ def test_the_standard_input_is_one_of_several() -> None:
     assert [(each["config"], each["check"]["starts"]) for each in checks] == [("-", True)] * 2
     ended = process("check", "-c", "-", "-c", "static.yaml", "-", *SIZES, stdin=OVERRIDDEN)
     assert (ended.status, ended.out) == (2, "")
-    assert "the standard input can be read once only" in ended.err
+    assert "numalet can read the standard input only once" in ended.err
 
 
 def test_without_a_file_the_flags_are_checked_on_every_machine(numalet: Runner) -> None:

@@ -221,7 +221,7 @@ def test_the_standard_input_is_read_once(
 ) -> None:
     ended = plain(numalet, "-", "--after", "-")
     assert ended.status == 2
-    assert "'-' is named 2 times" in ended.err
+    assert "'-' is given 2 times" in ended.err
 
 
 def test_other_machines_are_tried(numalet: Runner, pods: Path) -> None:

@@ -79,7 +79,7 @@ def test_the_refusal_of_a_release_whose_source_was_not_to_be_had_says_so(numalet
 
     assert "release 1.37" in said
     assert "source" in said
-    assert f"nearest is {NEWEST.name}" in said
+    assert f"nearest is --release {NEWEST.name}" in said
 
 
 def test_the_kubelet_that_is_judged_is_named(numalet: Runner) -> None:
@@ -112,9 +112,7 @@ def test_the_kubelet_of_a_node_object_is_followed_and_said(
 
     assert ended.status == 0
     assert "note: " in ended.err
-    assert (
-        "release 1.35 is followed: the kubelet is v1.35.6+rke2r1, as node worker says" in ended.err
-    )
+    assert "release 1.35 is used, because node worker has kubelet v1.35.6+rke2r1" in ended.err
     assert [document(numalet, *command, file)["release"] for command in (SIMULATE, CHECK)] == [
         "1.35",
         "1.35",
@@ -153,7 +151,7 @@ def test_a_flag_wins_over_a_node_object_with_a_warning(
 
     read = json.loads(ended.out)
     assert read["release"] == "1.34"
-    assert "release/other-kubelet" in {each["code"] for each in read["findings"]}
+    assert "input/conflict" in {each["code"] for each in read["findings"]}
 
 
 def test_the_release_of_a_kubelet_that_runs_is_followed(numalet: Runner, tmp_path: Path) -> None:
@@ -163,7 +161,7 @@ def test_the_release_of_a_kubelet_that_runs_is_followed(numalet: Runner, tmp_pat
 
     read = json.loads(ended.out)
     assert read["release"] == "1.34"
-    assert "release/of-kubelet" in {each["code"] for each in read["findings"]}
+    assert "input/assumed" in {each["code"] for each in read["findings"]}
 
 
 UNCORE = {

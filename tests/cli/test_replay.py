@@ -247,4 +247,4 @@ def test_a_scenario_that_names_two_releases_is_unusable(tmp_path: Path) -> None:
 
     assert ended.exit_code == 2
     assert "this scenario was recorded with release 1.34" in ended.stderr
-    assert "release 1.37 can not be followed" in ended.stderr
+    assert "unknown release 1.37" in ended.stderr

@@ -171,7 +171,7 @@ def test_a_file_that_can_not_be_edited_is_left_alone(numalet: Runner) -> None:
     flow = write("flow.yaml", "--- {" + ", ".join(KUBELET.splitlines()[:2]) + "}\n")
     ended = numalet("reserve", *SHAPE, "--write", flow)
     assert ended.status == 2
-    assert "can not be edited" in ended.err
+    assert "cannot edit this file" in ended.err
     assert sorted(path.name for path in Path().iterdir()) == ["flow.yaml", "kubelet.yaml"]
 
 

@@ -208,7 +208,7 @@ def test_a_directory_in_the_place_of_a_state_file_is_refused(numalet: Runner, st
 
     ended = numalet.simulate("--state-dir", str(state), GUARANTEED)
 
-    assert (ended.status, "is no regular file" in ended.err) == (2, True)
+    assert (ended.status, "is not a regular file" in ended.err) == (2, True)
 
 
 def test_nothing_is_printed_as_done_that_could_not_be_written(
@@ -222,7 +222,7 @@ def test_nothing_is_printed_as_done_that_could_not_be_written(
     ended = numalet.simulate("--state-dir", str(state), GUARANTEED)
 
     assert (ended.status, ended.out, contents(state)) == (2, "", {})
-    assert "can not be written: Permission denied; nothing was changed" in ended.err
+    assert ": Permission denied; nothing was changed" in ended.err
 
 
 def test_a_recorded_simulation_can_be_replayed(numalet: Runner, tmp_path: Path) -> None:
@@ -267,9 +267,9 @@ def test_running_pods_without_their_past_can_not_be_recorded(
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
-        ("recorded.json", "must end with .jsonl"),
+        ("recorded.json", "a name that ends with .jsonl"),
         ("folder.jsonl", "Is a directory"),
-        ("nowhere/recorded.jsonl", "can not be written: No such file or directory"),
+        ("nowhere/recorded.jsonl", ": No such file or directory; nothing was changed"),
     ],
 )
 def test_a_place_where_nothing_can_be_recorded(

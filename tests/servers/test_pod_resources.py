@@ -285,14 +285,14 @@ def _unusable(code: str) -> Iterator[None]:
 def test_sockets_where_nobody_answers_are_told_apart(root: Path) -> None:
     import socket
 
-    with _unusable("rpc/no-socket"):
+    with _unusable("input/unavailable"):
         PodResourcesClient(root / "none.sock").list_pods()
     (root / "file").touch()
-    with _unusable("rpc/not-a-socket"):
+    with _unusable("input/invalid"):
         PodResourcesClient(root / "file").list_pods()
     with socket.socket(socket.AF_UNIX) as bound:
         bound.bind(str(root / "deaf.sock"))
-        with _unusable("rpc/no-answer"):
+        with _unusable("input/unavailable"):
             PodResourcesClient(root / "deaf.sock", 0.2).list_pods()
 
 

@@ -97,7 +97,6 @@ def variants(fleet: OpenedCluster, changes: ChangeOptions) -> NodeVariants:
     from numalet.core.config.rules import StartRefused
     from numalet.insight.fleet import variants as making
     from numalet.insight.fleet.variants import Change
-    from numalet.io.findings.releases import ReleaseUnreadable
     from numalet.wording import kubelet_start
 
     if changes.is_empty():
@@ -111,7 +110,10 @@ def variants(fleet: OpenedCluster, changes: ChangeOptions) -> NodeVariants:
         release = None if minor is None else minor.release
         if release is None:
             known = ", ".join(each.name for each in table.RELEASES)
-            raise BadInput([ReleaseUnreadable(value=changes.release, known=known)])
+            raise input_error.Invalid(
+                f"invalid Kubernetes release {changes.release!r}",
+                expected=f"1.34, v1.34 or a version such as v1.34.9; known releases: {known}",
+            ).bad_input()
     change = Change(
         policy=changes.policy,
         scope=changes.scope,

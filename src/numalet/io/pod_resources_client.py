@@ -12,10 +12,10 @@ import grpc
 from google.protobuf import json_format
 from google.protobuf.message import Message
 
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Location
 from numalet.core.model.value import Value
 from numalet.io import os_problem
-from numalet.io.findings.clients import RpcNoAnswer, RpcNoSocket, RpcNotASocket, SocketUnusable
 from numalet.io.rpc import methods
 from numalet.io.rpc import pod_resources_v1_pb2 as v1
 from numalet.io.rpc import pod_resources_v1alpha1_pb2 as v1alpha1
@@ -24,6 +24,7 @@ from numalet.io.rpc.methods import Method
 Q = TypeVar("Q", bound=Message)
 A = TypeVar("A", bound=Message)
 
+_FLAG: Final = Location("--socket")
 _FAR_END_IS_GONE: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
 
 
@@ -75,9 +76,15 @@ class PodResourcesClient(Value):
         try:
             is_socket = stat.S_ISSOCK(self.socket.stat().st_mode)
         except OSError as error:
-            raise self._unusable(RpcNoSocket, os_problem.text(error)) from None
+            raise self._unusable(
+                f"no server listens at {str(self.socket)!r}: {os_problem.text(error)}; check that "
+                "the kubelet or the numalet agent runs and that this is its PodResources socket"
+            ) from None
         if not is_socket:
-            raise self._unusable(RpcNotASocket)
+            raise input_error.Invalid(
+                f"{str(self.socket)!r} is not a socket; name the PodResources socket of a node",
+                where=_FLAG,
+            ).bad_input()
         with grpc.insecure_channel(f"unix:{self.socket}", options=methods.OPTIONS) as channel:
             yield channel
 
@@ -86,9 +93,8 @@ class PodResourcesClient(Value):
         assert isinstance(error, grpc.Call)
         code, details = error.code(), error.details() or ""
         if code in _FAR_END_IS_GONE:
-            raise self._unusable(RpcNoAnswer, details)
+            raise self._unusable(f"no answer from {str(self.socket)!r}: {details}")
         return CallRefused(methods.STATUS_NAMES[code], details)
 
-    def _unusable(self, finding: type[SocketUnusable], error: str = "") -> BadInput:
-        where = Location("--socket")
-        return BadInput([finding(path=str(self.socket), error=error, where=where)])
+    def _unusable(self, problem: str) -> BadInput:
+        return input_error.Unavailable(problem, where=_FLAG).bad_input()

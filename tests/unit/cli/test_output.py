@@ -15,9 +15,9 @@ from rich.text import Text
 
 from numalet.cli import output
 from numalet.cli.output import OutputFormat
+from numalet.core.model import input_error
 from numalet.core.model.findings import Location, Severity
 from numalet.insight.usecases.findings import no_pods
-from numalet.io.findings.files import FilesNotAFile
 
 
 @pytest.fixture(autouse=True)
@@ -51,8 +51,10 @@ def test_what_looks_like_markup_is_printed_as_it_is(capsys: pytest.CaptureFixtur
     assert "[bold]:100:" in printed
 
 
-FINDING = FilesNotAFile(path="x" * 60, where=Location("a.yaml", "", 3))
-SENTENCE = f"'{'x' * 60}' is no regular file, so it can not be replaced as a whole; name a file"
+SENTENCE = (
+    f"'{'x' * 60}' is not a regular file, so numalet cannot replace it as a whole; name a file"
+)
+FINDING = input_error.Invalid(SENTENCE, where=Location("a.yaml", "", 3))
 
 
 def test_a_finding_is_one_line_where_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from numalet.core.config import kubelet_fields
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.value import Mutable, Value, field
 from numalet.io.documents import (
@@ -21,11 +22,6 @@ from numalet.io.documents import (
     typed,
     yaml_scalars,
     yaml_source,
-)
-from numalet.io.findings.config_files import (
-    ConfigFileExtraConfig,
-    ConfigFileToml,
-    ConfigFileUnknownSetting,
 )
 
 _FIRST_LINE: Final = re.compile(
@@ -124,7 +120,9 @@ def load(text: str, document: str) -> TomlDocument:
     # Deeply nested arrays exceed Python's recursion limit.
     except (ValueError, RecursionError) as error:
         problem = str(error) or type(error).__name__
-        raise BadInput([ConfigFileToml(problem=problem, where=Location(document))]) from None
+        raise input_error.Invalid(
+            f"invalid TOML: {problem}", where=Location(document)
+        ).bad_input() from None
 
 
 def fields(
@@ -153,7 +151,10 @@ class _Translation(Mutable):
             if name not in _KNOWN:
                 where, nearest = self.locate(name), typed.nearest(name, _KNOWN)
                 self.warnings.append(
-                    ConfigFileUnknownSetting(name=name, nearest=nearest, where=where)
+                    input_error.Ignored(
+                        f"unknown Kubernetes setting {name!r} of Bottlerocket; similar: {nearest}",
+                        where=where,
+                    )
                 )
             elif name in _SAME_VALUE:
                 self._put(_SAME_VALUE[name], _plain(value), name)
@@ -212,7 +213,11 @@ class _Translation(Mutable):
             (document,) = yaml_source.load_documents(text, where.document)
         except (BadInput, TypeError, ValueError, binascii.Error):
             problem = typed.described(value)
-            raise BadInput([ConfigFileExtraConfig(value=problem, where=where)]) from None
+            raise input_error.Invalid(
+                f"invalid kubelet-extra-config {problem}",
+                expected="fields of a KubeletConfiguration, as YAML in base64",
+                where=where,
+            ).bad_input() from None
         for name, each in kubelet_config_document.fields_of(document.value, where).items():
             # Bottlerocket refuses extra fields that it has a setting for, so the setting wins here.
             if name not in self.fields:

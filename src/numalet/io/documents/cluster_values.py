@@ -14,7 +14,6 @@ from numalet.core.model import input_error
 from numalet.core.model.findings import Findings
 from numalet.io.documents import typed
 from numalet.io.documents.typed import Place
-from numalet.io.findings.documents import DocumentSyntax
 
 NOTHING: Final = msgspec.Raw()
 """The value of an absent member."""
@@ -59,7 +58,7 @@ def decode(
     try:
         return decoder.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        findings.add(typed.refusal(text, decoder.type, place, DocumentSyntax))
+        findings.add(typed.refusal(text, decoder.type, place))
         return None
 
 

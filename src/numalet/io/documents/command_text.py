@@ -11,10 +11,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Location
 from numalet.core.model.value import Mutable, Value, field, replace
 from numalet.io.documents import yaml_source
-from numalet.io.findings.config_files import ConfigFileCommandLine, ConfigFileNoKubelet
 
 PROGRAMS: Final = (
     *("kubelet", "hyperkube", "kubelite", "k3s", "k3s-server", "k3s-agent", "rke2", "k0s"),
@@ -96,10 +96,19 @@ def read(text: str, document: str) -> CommandText | None:
         # Line numbers refer to the original text.
         return None if found is None else replace(found, text=text)
     except _WordsError as error:
-        problem = ConfigFileCommandLine(problem=str(error), where=Location(document))
+        problem = input_error.Invalid(
+            f"invalid command line of a kubelet: {error}", where=Location(document)
+        )
         raise BadInput([problem]) from None
     except _NoKubeletError as error:
-        other = ConfigFileNoKubelet(found=str(error), where=Location(document))
+        other = input_error.Invalid(
+            f"this is {error} without a kubelet flag",
+            expected=(
+                "the unit or environment file of the kubelet, its line in the output of "
+                "ps, or the output of 'kubectl get --raw /api/v1/nodes/NAME/proxy/configz'"
+            ),
+            where=Location(document),
+        )
         raise BadInput([other]) from None
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from numalet.core.config.kubelet_config import CommandFlag, UnknownFields
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.value import Value, replace
 from numalet.io.documents import (
@@ -28,7 +29,6 @@ from numalet.io.documents.drop_ins import MergedDocuments
 from numalet.io.documents.vendor_format import VendorFormat, VendorSettings
 from numalet.io.documents.yaml_source import YamlDocument
 from numalet.io.findings.config_files import (
-    ConfigFilePools,
     ConfigFileReadFrom,
     ConfigFileReadInPart,
 )
@@ -230,15 +230,11 @@ def chosen(parts: Sequence[ConfigPart], pool: str, document: str) -> ConfigPart:
     # Groups with equal settings need no choice.
     if first is None or any(not _are_same(first, each) for each in merged.values()):
         names = ["/".join(each) for each in groups]
-        raise BadInput(
-            [
-                ConfigFilePools(
-                    names=", ".join(names),
-                    example=f"{document}#{names[0]}",
-                    where=Location(document),
-                )
-            ]
-        )
+        raise input_error.Invalid(
+            f"the file has settings for several groups of machines: {', '.join(names)}; choose "
+            f"one, such as {document}#{names[0]}",
+            where=Location(document),
+        ).bad_input()
     return first
 
 

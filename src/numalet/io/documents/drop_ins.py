@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from numalet.core.model.findings import NOWHERE, BadInput, Location
+from numalet.core.model import input_error
+from numalet.core.model.findings import NOWHERE, Location
 from numalet.io import os_problem
 from numalet.io.documents.yaml_source import child_path
-from numalet.io.findings.config_files import ConfigFileDirectory
 
 _SUFFIX: Final = ".conf"
 
@@ -70,9 +70,10 @@ def files(directory: Path) -> Iterator[Path]:
     try:
         names = sorted(os.listdir(directory))  # noqa: PTH208 - text order, as Go walks
     except OSError as error:
-        raise BadInput(
-            [ConfigFileDirectory(reason=os_problem.text(error), where=Location(str(directory)))]
-        ) from None
+        raise input_error.Unreadable(
+            f"cannot read the drop-in directory: {os_problem.text(error)}",
+            where=Location(str(directory)),
+        ).bad_input() from None
     for name in names:
         path = directory / name
         # Go's filepath.WalkDir does not follow symbolic links to folders.

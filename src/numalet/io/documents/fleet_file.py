@@ -35,7 +35,7 @@ from numalet.io.documents.fleet_file_types import (
     FleetPoolFields,
 )
 from numalet.io.documents.typed import Place
-from numalet.io.findings.documents import DocumentRange, OptionsNodeLabel
+from numalet.io.findings.documents import DocumentRange
 
 _BEGINNING_BYTES: Final = 64 * 1024
 _POOLS: Final = re.compile(rb"^(?:pools:|\s*\{\s*\"pools\")", re.MULTILINE)
@@ -184,7 +184,13 @@ def _check_labels(labels: Mapping[str, str], place: Place, findings: Findings) -
     for key, value in labels.items():
         if not label_names.is_name(key) or not label_names.is_value(value):
             where = place.member(key).location
-            findings.add(OptionsNodeLabel(value=f"{key}={value}"[:80], where=where))
+            findings.add(
+                input_error.Invalid(
+                    f"invalid node label {f'{key}={value}'[:80]}",
+                    expected="a label such as disk=ssd",
+                    where=where,
+                )
+            )
 
 
 def _taints(values: list[Any], place: Place, findings: Findings) -> tuple[Taint, ...]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from numalet.core.model import input_error
 from numalet.core.model.findings import Finding, Location
-from numalet.io.findings.config_files import ConfigFileNotUsable
 
 _CONFIGZ: Final = "kubectl get --raw /api/v1/nodes/NAME/proxy/configz"
 _HEAD: Final = 4096
@@ -17,28 +17,29 @@ _TEXTS: Final = tuple(
         (
             r"(?:[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ \S+: )?[IWEF]\d{4} \d\d:\d\d:\d\d",
             "a log without the FLAG lines of a kubelet",
-            f"the log from the start of a kubelet with --v=1 or more, or what '{_CONFIGZ}' prints",
+            "the log from the start of a kubelet with --v=1 or more, or the output of "
+            f"'{_CONFIGZ}'",
         ),
         (
             r"[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ \S+: |-- (?:Journal|Logs) begin",
             "a journal without the FLAG lines of a kubelet",
-            "the journal from the start of a kubelet with --v=1 or more, or what "
-            f"'{_CONFIGZ}' prints",
+            "the journal from the start of a kubelet with --v=1 or more, or the output of "
+            f"'{_CONFIGZ}'",
         ),
         (
             r"Name: +\S+\nRoles: ",
-            "what 'kubectl describe node' prints",
-            f"what '{_CONFIGZ}' prints",
+            "output of 'kubectl describe node'",
+            f"the output of '{_CONFIGZ}'",
         ),
         (
             r"(?:NAMESPACE|NAME) {2,}[A-Z]",
             "a table of kubectl",
-            f"what '{_CONFIGZ}' prints",
+            f"the output of '{_CONFIGZ}'",
         ),
         (
             r"(?:Architecture: |available: \d+ nodes|CPU +NODE)",
             "a description of a machine",
-            "it after -m, and after -c the configuration of the kubelet",
+            "the kubelet's configuration with -c, and this file with -m",
         ),
         (
             r"#!.*sh\b",
@@ -50,7 +51,7 @@ _TEXTS: Final = tuple(
         (
             r"(?:.*\n)*?\[plugins\b|\[crio\b",
             "the configuration of a container runtime",
-            "that of the kubelet",
+            "the configuration of the kubelet",
         ),
     )
 )
@@ -62,13 +63,21 @@ def problem(text: str, document: str) -> Finding | None:
     where = Location(document)
     for pattern, found, instead in _TEXTS:
         if pattern.match(head):
-            return ConfigFileNotUsable(found=found, instead=instead, where=where)
+            return input_error.NotSupported(
+                f"this is {found}, which contains no kubelet configuration",
+                expected=instead,
+                where=where,
+            )
     # Without a single character of YAML, JSON or flags it is prose.
     lines = [line for line in head.split("\n") if line.strip()]
     if lines and not lines[0].startswith("#") and all(map(_NOT_MARKED_UP.fullmatch, lines)):
         instead = (
             "a KubeletConfiguration, a unit or environment file of the kubelet, its line of ps, or "
-            f"what '{_CONFIGZ}' prints"
+            f"the output of '{_CONFIGZ}'"
         )
-        return ConfigFileNotUsable(found="plain text", instead=instead, where=where)
+        return input_error.NotSupported(
+            "this is plain text, which contains no kubelet configuration",
+            expected=instead,
+            where=where,
+        )
     return None

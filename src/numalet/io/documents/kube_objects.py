@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from numalet.core.model import limits
+from numalet.core.model import input_error, limits
 from numalet.core.model.findings import BadInput, Findings, Location
 from numalet.core.model.value import Value
 from numalet.io.documents import typed
@@ -17,7 +17,6 @@ from numalet.io.documents.typed import Place
 from numalet.io.documents.yaml_source import YamlDocument
 from numalet.io.findings.documents import (
     DocumentFieldMissing,
-    DocumentTooManyErrors,
     DocumentTooManyObjects,
 )
 from numalet.io.findings.pods import (
@@ -127,7 +126,9 @@ def stop_after_many(findings: Findings, place: Place) -> None:
     """Raise ``BadInput`` once there are too many errors to be useful."""
     if findings.error_count >= limits.ERRORS_OF_A_TEXT:
         where = Location(place.document, place.path)
-        stopped = DocumentTooManyErrors(count=findings.error_count, where=where)
+        stopped = input_error.TooLarge(
+            f"numalet stops reading here, after {findings.error_count} errors", where=where
+        )
         raise BadInput([*findings.all, stopped])
 
 

@@ -11,12 +11,12 @@ from typing import Final
 
 from numalet.core.config.kubelet_config import CommandFlag
 from numalet.core.config.releases import flag_table
+from numalet.core.model import input_error
 from numalet.core.model.findings import Finding, Location
 from numalet.core.model.value import Mutable, Value, field, replace
 from numalet.io.documents import command_text, flag_words, kubelet_flags
 from numalet.io.documents.command_text import CommandText
 from numalet.io.documents.flag_words import GivenFlag
-from numalet.io.findings.config_files import ConfigFileNotAtHand, ConfigFileVariable
 
 _VARIABLE: Final = re.compile(r"\$\{?[A-Za-z_]")
 
@@ -62,14 +62,25 @@ def _flags(found: CommandText, document: str) -> CommandLine:
             problems.append(CommandFlag(flag.name, where))
             if kubelet_flags.sets_a_field(flag.name):
                 unknown.append(
-                    ConfigFileVariable(flag=f"--{flag.name}", value=flag.value, where=where)
+                    input_error.Ignored(
+                        f"--{flag.name} has the value {flag.value!r} with a variable that is not "
+                        "set here; write the value instead of the variable",
+                        where=where,
+                    )
                 )
         elif flag.problem is not None:
             problems.append(CommandFlag(flag.name, where, flag.problem.at(where)))
         else:
             given.append((flag.name, flag.value, where))
     named = {name: value for name, value, _ in given}
-    unknown += (ConfigFileNotAtHand(file=each, where=Location(document)) for each in found.missing)
+    unknown += (
+        input_error.Ignored(
+            f"cannot read {each} here, so its flags are unknown; run the command where the file "
+            "is, or add its flags to this file",
+            where=Location(document),
+        )
+        for each in found.missing
+    )
     # A log without --config may have lost its first lines, so a file may still be in use.
     is_cut = found.are_all_flags and "--config=" not in found.words
     return CommandLine(

@@ -18,11 +18,11 @@ from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 from ruamel.yaml.scalarstring import ScalarString
 
 from numalet.core.config.kubelet_config import ReservedMemory
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Location
 from numalet.core.model.quantity import Quantity
 from numalet.core.model.value import Value
 from numalet.io.documents import enclosed_config, kubelet_config, yaml_source
-from numalet.io.findings.files import ReserveNotEditable
 
 FIELD: Final = "reservedMemory"
 _NEIGHBOUR: Final = "memoryManagerPolicy"
@@ -246,4 +246,7 @@ def _by_node(reserved: Iterable[ReservedMemory]) -> list[tuple[int, dict[str, Qu
 
 
 def _refused(document: str, problem: str) -> BadInput:
-    return BadInput([ReserveNotEditable(problem=problem, where=Location(document))])
+    return input_error.NotSupported(
+        f"cannot edit this file: {problem}; add the printed lines yourself",
+        where=Location(document),
+    ).bad_input()

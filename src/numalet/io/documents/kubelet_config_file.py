@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Location, Severity
 from numalet.core.model.value import Value, replace
 from numalet.io.documents import (
@@ -25,9 +26,7 @@ from numalet.io.documents.kubelet_command_line import CommandLine
 from numalet.io.documents.kubelet_types import go_kind
 from numalet.io.documents.yaml_source import YamlDocument
 from numalet.io.findings.config_files import (
-    ConfigFileEmpty,
     ConfigFileKind,
-    ConfigFileNoSettings,
     ConfigFileNotAMapping,
     ConfigFileSeveralDocuments,
 )
@@ -78,7 +77,11 @@ def _of_text(text: str, name: str, pool: str = "") -> ConfigFile:
         else [*yaml_source.load_documents(text, name)]
     )
     if not documents:
-        raise BadInput([ConfigFileEmpty(where=Location(name))])
+        raise input_error.Required(
+            "the configuration file is empty",
+            expected="a KubeletConfiguration",
+            where=Location(name),
+        ).bad_input()
     own = tuple(
         each
         for each in documents
@@ -104,7 +107,11 @@ def read_drop_in(path: Path) -> ConfigFile:
     name = str(path)
     documents = yaml_source.load_documents(yaml_source.read_text(path), name)
     if not documents:
-        raise BadInput([ConfigFileEmpty(where=Location(name))])
+        raise input_error.Required(
+            "the configuration file is empty",
+            expected="a KubeletConfiguration",
+            where=Location(name),
+        ).bad_input()
     if not kubelet_config_document.is_plain(documents[0].value):
         raise _no_configuration(documents[0])
     numalet_config.refuse_further(documents[1:])
@@ -176,7 +183,11 @@ def _warnings(part: ConfigPart) -> tuple[Finding, ...]:
 def _no_configuration(document: Document) -> BadInput:
     value, where = document.value, document.location("$")
     if isinstance(document, TomlDocument):
-        return BadInput([ConfigFileNoSettings(where=Location(document.document))])
+        return input_error.Required(
+            "the table [settings.kubernetes] with the settings of Bottlerocket's kubelet is "
+            "missing",
+            where=Location(document.document),
+        ).bad_input()
     if not isinstance(value, dict):
         return BadInput([ConfigFileNotAMapping(found=go_kind(value), where=where)])
     vendor, what = vendor_table.of(value), kubelet_config_document.described(value)

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from numalet.core.config.kubelet_config import ReservedMemory
-from numalet.core.model import go_duration
+from numalet.core.model import go_duration, input_error
 from numalet.core.model.findings import Findings, Location
 from numalet.core.model.go_duration import DurationError
 from numalet.core.model.quantity import Quantity
@@ -16,9 +16,7 @@ from numalet.core.model.quantity_error import QuantityError
 from numalet.io.documents import kubelet_types
 from numalet.io.documents.kubelet_types import GoType, Listed, Mapped, Mismatch, Scalar, Struct
 from numalet.io.findings.config_files import (
-    ConfigFileDuration,
     ConfigFileOutOfRange,
-    ConfigFileQuantity,
     ConfigFileUnknownField,
     ConfigFileWrongType,
 )
@@ -99,10 +97,9 @@ class FieldReader:
             return go_duration.parse_ns(text)
         except DurationError as error:
             self.findings.add(
-                ConfigFileDuration(
-                    field=place,
-                    value=_shown(text),
-                    problem=error.go_text,
+                input_error.Invalid(
+                    f"invalid {place} {_shown(text)!r}: {error.go_text}",
+                    expected="a duration such as '100ms'",
                     where=self.locate(f"$.{place}"),
                 )
             )
@@ -138,7 +135,11 @@ class FieldReader:
             except QuantityError as error:
                 shown, where = _shown(text), self.locate(f"$.{at}")
                 self.findings.add(
-                    ConfigFileQuantity(field=at, value=shown, problem=error.go_text, where=where)
+                    input_error.Invalid(
+                        f"invalid {at} {shown!r}: {error.go_text}",
+                        expected="a quantity such as '1Gi'",
+                        where=where,
+                    )
                 )
         return MappingProxyType(quantities)
 

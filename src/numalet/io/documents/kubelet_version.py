@@ -10,18 +10,11 @@ from numalet.core.config.releases import versions
 from numalet.core.config.releases.release import Release
 from numalet.core.config.releases.table import NEWEST
 from numalet.core.config.releases.versions import MinorVersion
-from numalet.core.model.findings import NOWHERE, BadInput, Finding, Findings, Location
+from numalet.core.model import input_error
+from numalet.core.model.findings import NOWHERE, BadInput, Finding, Findings, Location, Severity
 from numalet.core.model.value import Value
 from numalet.io.documents import typed
 from numalet.io.documents.typed import Place
-from numalet.io.findings.releases import (
-    ReleaseOfKubelet,
-    ReleaseOfNothing,
-    ReleaseOtherKubelet,
-    ReleaseSeveralKubelets,
-    ReleaseUnknown,
-    ReleaseUnreadable,
-)
 
 RELEASE_FLAG: Final = "--release"
 VERSION_FLAG: Final = "--kubelet-version"
@@ -126,7 +119,9 @@ def choose(
     elif minor.release is None:
         findings.add(_unknown(minor, f" of {kubelet.source}", kubelet.where))
     else:
-        note = ReleaseOfKubelet(release=minor.name, source=kubelet.source, version=kubelet.version)
+        note = input_error.Assumed(
+            f"release {minor.name} is used, because {kubelet.source} has kubelet {kubelet.version}"
+        )
         others = _others(minor.release, kubelet.source, found)
         return ChosenRelease(minor.release, (note, *others, *strange))
     return ChosenRelease(None)
@@ -143,18 +138,21 @@ def _strange(kubelets: Iterable[KubeletAtHand]) -> Iterator[Finding]:
     for each in kubelets:
         # A node without a version has not joined yet.
         if each.version.strip() and versions.minor_version(each.version) is None:
-            yield ReleaseOfNothing(source=each.source, version=each.version[:80], where=each.where)
+            yield input_error.Ignored(
+                f"{each.source} has the kubelet version {each.version[:80]!r}, which is not a "
+                "version",
+                where=each.where,
+            )
 
 
 def _others(chosen: Release, chosen_by: str, found: Iterable[_Read]) -> Iterator[Finding]:
     others = {each.version: each for minor, each in found if minor.release is not chosen}
     for each in others.values():
-        yield ReleaseOtherKubelet(
-            release=chosen.name,
-            chosen_by=chosen_by,
-            source=each.source,
-            version=each.version,
+        yield input_error.Conflict(
+            f"release {chosen.name} of {chosen_by} is used, but {each.source} has kubelet "
+            f"{each.version}",
             where=each.where,
+            severity=Severity.WARNING,
         )
 
 
@@ -162,23 +160,28 @@ def _several(kubelets: Mapping[MinorVersion, KubeletAtHand]) -> Finding:
     oldest = kubelets[min(kubelets)]
     newest = max(kubelets).release or NEWEST
     sources = [f"{kubelets[each].version} of {kubelets[each].source}" for each in sorted(kubelets)]
-    return ReleaseSeveralKubelets(
-        versions=", ".join(sources), newest=newest.name, where=oldest.where
+    return input_error.Conflict(
+        f"the kubelets have different releases: {', '.join(sources)}; choose the node with "
+        f"--node-name NAME, or the release with --release {newest.name}",
+        where=oldest.where,
     )
 
 
 def _unreadable(value: object, where: Location) -> Finding:
     known = versions.known_names()
-    return ReleaseUnreadable(value=typed.described(value), known=known, where=where)
+    return input_error.Invalid(
+        f"invalid Kubernetes release {typed.described(value)}",
+        expected=f"1.34, v1.34 or a version such as v1.34.9; known releases: {known}",
+        where=where,
+    )
 
 
 def _unknown(minor: MinorVersion, source: str, where: Location) -> Finding:
-    return ReleaseUnknown(
-        release=minor.name,
-        source=source,
-        problem=minor.why_unknown,
-        known=versions.known_names(),
-        nearest=minor.nearest.name,
+    return input_error.NotSupported(
+        f"unknown release {minor.name}{source}: {minor.why_unknown}",
+        expected=(
+            f"one of: {versions.known_names()}; the nearest is --release {minor.nearest.name}"
+        ),
         where=where,
     )
 

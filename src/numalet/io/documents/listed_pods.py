@@ -12,13 +12,13 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Findings, Location
 from numalet.core.model.listed_pod import Holdings, ListedPod
 from numalet.core.model.pod_standing import PodStanding
 from numalet.core.model.value import Value
 from numalet.io.documents import pod_history, typed, yaml_source
 from numalet.io.documents.typed import Place
-from numalet.io.findings.files import FilesPodResourcesNumber
 
 SUFFIXES: Final = (".json", ".yaml", ".yml")
 """Files in a folder with other suffixes are skipped."""
@@ -128,7 +128,15 @@ def _dump(value: Mapping[str, Any], place: Place, findings: Findings) -> list[Li
         ]
     except ValueError:
         where = Location(place.document, place.path)
-        findings.extend([FilesPodResourcesNumber(path=place.document, where=where)])
+        findings.extend(
+            [
+                input_error.Invalid(
+                    f"{place.document!r} resembles a dump of the PodResources API, but a CPU, a "
+                    "size or a NUMA node in it is not a number",
+                    where=where,
+                )
+            ]
+        )
         return []
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from numalet.core.model import label_names
+from numalet.core.model import input_error, label_names
 from numalet.core.model.findings import Findings, Location
 from numalet.core.model.node_identity import NodeIdentity
 from numalet.core.model.pod import Pod
-from numalet.io.findings.documents import OptionsNodeLabel
 
 LABELS_FLAG: Final = "--node-labels"
 
@@ -52,7 +51,13 @@ def _parsed(text: str) -> dict[str, str]:
     for part in filter(None, text.split(",")):
         key, equals, value = part.partition("=")
         if not equals or not label_names.is_name(key) or not label_names.is_value(value):
-            findings.add(OptionsNodeLabel(value=part[:80], where=Location(LABELS_FLAG)))
+            findings.add(
+                input_error.Invalid(
+                    f"invalid node label {part[:80]}",
+                    expected="a label such as disk=ssd",
+                    where=Location(LABELS_FLAG),
+                )
+            )
         labels[key] = value
     findings.raise_errors()
     return labels

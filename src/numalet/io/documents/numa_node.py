@@ -17,13 +17,12 @@ from numalet.core.cluster.published_state import (
     NodeMemoryState,
     PublishedState,
 )
-from numalet.core.model import cpu_set, numa_mask
+from numalet.core.model import cpu_set, input_error, numa_mask
 from numalet.core.model.findings import BadInput, Findings, Location
 from numalet.core.model.value import Value
 from numalet.io.documents import published_text, typed
 from numalet.io.documents.published_text import PublishedTextError
 from numalet.io.documents.typed import Place
-from numalet.io.findings.published import NumaNodeText
 
 GROUP: Final = "numalet.dev"
 VERSION: Final = "v1alpha1"
@@ -242,7 +241,11 @@ def published_node(name: str, spec: NumaNodeSpec, where: Location) -> PublishedN
     try:
         read = state(spec.state)
     except PublishedTextError as error:
-        raise BadInput([NumaNodeText(problem=str(error), where=where)]) from None
+        raise input_error.Invalid(
+            f"cannot read this part of the published state: {error}; publish the node again with "
+            "this version of numalet",
+            where=where,
+        ).bad_input() from None
     return PublishedNode(
         name=name, class_name=spec.class_name, published=spec.published, state=read
     )

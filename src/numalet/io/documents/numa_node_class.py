@@ -21,6 +21,7 @@ from numalet.core.cluster.classes import ClassSpec
 from numalet.core.config.behaviour import EXACT, NATIVE, Behaviour, Mode
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases import table
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Findings, Location
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.machine_queries import NodeClass
@@ -29,7 +30,6 @@ from numalet.io.documents import kubelet_config, typed
 from numalet.io.documents.kubelet_config_document import configz
 from numalet.io.documents.numa_node import API_VERSION, NamedObject
 from numalet.io.documents.typed import Place
-from numalet.io.findings.published import NumaNodeClassName, NumaNodeClassRelease
 
 KIND: Final = "NumaNodeClass"
 PLURAL: Final = "numanodeclasses"
@@ -128,7 +128,11 @@ def decode(value: object, where: Location) -> ClassSpec:
     expected = classes.class_name(spec)
     if expected != read.metadata.name:
         name = read.metadata.name
-        raise BadInput([NumaNodeClassName(name=name, expected=expected, where=where)])
+        raise input_error.Invalid(
+            f"the class is named {name}, but its content has the name {expected}; delete the "
+            "object, and the nodes of the class create it again",
+            where=where,
+        ).bad_input()
     return spec
 
 
@@ -165,7 +169,13 @@ def _behaviour(read: NumaNodeClassSpec, place: Place, findings: Findings) -> Beh
     for what, value, known in (("release", read.release, release), ("mode", read.mode, base)):
         if known is None:
             where = place.member(what).location
-            findings.add(NumaNodeClassRelease(what=what, value=value[:40], where=where))
+            findings.add(
+                input_error.NotSupported(
+                    f"unknown {what} {value[:40]!r} of this class; use a newer numalet that knows "
+                    "it",
+                    where=where,
+                )
+            )
     rules = {}
     for name, text in read.rules.items():
         of_rule = place.member("rules").member(name)
@@ -173,7 +183,12 @@ def _behaviour(read: NumaNodeClassSpec, place: Place, findings: Findings) -> Beh
             rules[name] = _rule(text, _RULE_TYPES[name], of_rule, findings)
         else:
             shown = name[:40]
-            findings.add(NumaNodeClassRelease(what="rule", value=shown, where=of_rule.location))
+            findings.add(
+                input_error.NotSupported(
+                    f"unknown rule {shown!r} of this class; use a newer numalet that knows it",
+                    where=of_rule.location,
+                )
+            )
     findings.raise_errors()
     assert release is not None
     assert base is not None

@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 
 from numalet.core.config.behaviour import Mode
 from numalet.core.config.numalet_config import AS_THE_KUBELET, NumaletConfig
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.machine_queries import NodeClass
 from numalet.core.model.value import replace
@@ -22,8 +23,6 @@ from numalet.io.documents.typed import Place
 from numalet.io.documents.yaml_source import YamlDocument
 from numalet.io.findings.config_files import (
     ConfigFileSeveralDocuments,
-    NumaletConfigNeedsNative,
-    NumaletConfigUnknownValue,
 )
 
 E = TypeVar("E", bound=Enum)
@@ -78,7 +77,12 @@ def classes(names: Iterable[str], place: Place, findings: Findings) -> tuple[Nod
 def check(config: NumaletConfig, place: Place, findings: Findings) -> None:
     """Add findings about settings that have no effect in the mode."""
     if config.mode is Mode.EXACT and config.memory_node_classes is not None:
-        findings.add(NumaletConfigNeedsNative(field="memoryNodeClasses", where=place.location))
+        findings.add(
+            input_error.Conflict(
+                "memoryNodeClasses applies only to native mode; add --native or mode: native",
+                where=place.location,
+            )
+        )
 
 
 def of_documents(further: Sequence[YamlDocument]) -> NumaletConfig:
@@ -154,7 +158,9 @@ def _of(kind: type[E], name: str, place: Place, findings: Findings) -> E | None:
 
 def _unknown(value: object, allowed: Iterable[str], place: Place, findings: Findings) -> None:
     findings.add(
-        NumaletConfigUnknownValue(
-            value=typed.described(value), allowed=", ".join(allowed), where=place.location
+        input_error.NotSupported(
+            f"unknown value {typed.described(value)}",
+            expected=f"one of: {', '.join(allowed)}",
+            where=place.location,
         )
     )

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from numalet.core.model import qos
+from numalet.core.model import input_error, qos
 from numalet.core.model.findings import BadInput, Findings
 from numalet.core.model.pod import Container, ContainerKind, Resources
 from numalet.core.model.value import replace
@@ -35,11 +35,7 @@ from numalet.io.documents.pod_table import checking
 from numalet.io.documents.pod_table.table import POD
 from numalet.io.documents.typed import Place
 from numalet.io.findings.files import (
-    RecordContainers,
-    RecordNotJson,
     RecordTextOnly,
-    RecordUnknownContainer,
-    RecordUnreadable,
 )
 
 # msgspec can encode everything but read-only mappings.
@@ -80,7 +76,7 @@ def _texts(resources: Resources) -> Any:
 def decode(content: bytes, document: str) -> PodRecord:
     """Raises ``BadInput`` if a part is missing or invalid, or if parts disagree."""
     findings, place = Findings(), Place(document)
-    value = typed.decode_json(content, dict[str, Any], place, RecordNotJson)
+    value = typed.decode_json(content, dict[str, Any], place)
     if value.get("apiVersion") == _EARLIER:
         # A damaged record is reported like one of the present version.
         with suppress(AttributeError, KeyError, TypeError, RecursionError):
@@ -121,7 +117,12 @@ def check_readable(workload: Workload, place: Place, findings: Findings) -> None
         problem = str(error)
     else:
         return
-    findings.add(RecordUnreadable(problem=problem, where=place.location))
+    findings.add(
+        input_error.Unreadable(
+            f"the agent could not read its record of this pod when it starts: {problem}",
+            where=place.location,
+        )
+    )
 
 
 def _read_quantities(pod: object, place: Place, findings: Findings) -> None:
@@ -162,7 +163,13 @@ def _check_containers(workload: Workload, place: Place, findings: Findings) -> N
         or any(each.kind is ContainerKind.APP for each in pod.init_containers)
     ):
         names = ", ".join(name for name, _ in programs)
-        findings.add(RecordContainers(names=names, where=place.location))
+        findings.add(
+            input_error.Invalid(
+                f"the containers of the record ({names}) do not form a pod",
+                expected="unique names, init containers first, and at least one app container",
+                where=place.location,
+            )
+        )
 
 
 def _check_runs(record: PodRecord, place: Place, findings: Findings) -> None:
@@ -170,7 +177,13 @@ def _check_runs(record: PodRecord, place: Place, findings: Findings) -> None:
     for name, run in record.run.containers.items():
         if name not in known or run.name != name:
             where = place.member(name).location
-            findings.add(RecordUnknownContainer(name=typed.described(run.name), where=where))
+            findings.add(
+                input_error.Invalid(
+                    f"the record has a run of container {typed.described(run.name)}, which is not "
+                    "in the pod",
+                    where=where,
+                )
+            )
 
 
 def _of_earlier(file: Mapping[str, Any]) -> dict[str, Any]:

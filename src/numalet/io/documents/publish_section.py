@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from numalet.core.config.publish_settings import LEAST_REFRESH_SECONDS, PublishSettings
+from numalet.core.model import input_error
 from numalet.core.model.findings import Findings
 from numalet.io.documents import typed
 from numalet.io.documents.numalet_config_types import PublishFields
 from numalet.io.documents.typed import Place
-from numalet.io.findings.config_files import NumaletConfigRefresh
 
 
 def decode(
@@ -22,8 +22,10 @@ def decode(
     if seconds is not None and not LEAST_REFRESH_SECONDS <= seconds < math.inf:
         where = place.member("refreshSeconds").location
         findings.add(
-            NumaletConfigRefresh(
-                value=typed.described(seconds), least=f"{LEAST_REFRESH_SECONDS:g}", where=where
+            input_error.Invalid(
+                f"refreshSeconds is {typed.described(seconds)}",
+                expected=f"{LEAST_REFRESH_SECONDS:g} or more",
+                where=where,
             )
         )
         seconds = None

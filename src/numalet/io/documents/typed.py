@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.io.documents import type_mismatch
 from numalet.io.findings.documents import DocumentFieldMissing, DocumentType, DocumentUnknownField
@@ -47,12 +48,6 @@ class Place(NamedTuple):
         return Location(self.document, self.path, self.lines(self.path))
 
 
-class _NotJson(Protocol):
-    """Creates the finding about a text that is not JSON."""
-
-    def __call__(self, *, problem: str, where: Location) -> Finding: ...
-
-
 def decode(value: object, shape: type[T], place: Place, findings: Findings) -> T | None:
     try:
         return msgspec.convert(value, shape)
@@ -65,17 +60,17 @@ def decode(value: object, shape: type[T], place: Place, findings: Findings) -> T
         return None
 
 
-def decode_json(content: bytes, shape: type[T], place: Place, not_json: _NotJson) -> T:
+def decode_json(content: bytes, shape: type[T], place: Place) -> T:
     """Decode a JSON text into the given shape.
 
     Raises:
-        BadInput: it is not JSON (the finding is ``not_json``), or of another shape.
+        BadInput: it is not JSON, or of another shape.
     """
     findings = Findings()
     try:
         value = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        findings.add(not_json(problem=str(error), where=place.location))
+        findings.add(_not_json(error, place))
         raise BadInput(findings.all) from None
     decoded = decode(value, shape, place, findings)
     if decoded is None:
@@ -83,13 +78,17 @@ def decode_json(content: bytes, shape: type[T], place: Place, not_json: _NotJson
     return decoded
 
 
-def refusal(content: bytes, shape: Any, place: Place, not_json: _NotJson) -> Finding:
+def refusal(content: bytes, shape: Any, place: Place) -> Finding:
     """The finding about bytes that msgspec has just refused for this shape."""
     try:
         value = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return not_json(problem=str(error), where=place.location)
+        return _not_json(error, place)
     return _finding(value, shape, place)
+
+
+def _not_json(error: Exception, place: Place) -> Finding:
+    return input_error.Invalid(f"invalid JSON: {error}", where=place.location)
 
 
 def wrong_type(value: object, expected: str, place: Place, findings: Findings) -> None:

@@ -13,20 +13,14 @@ from typing import Any, Final
 
 import yaml
 
-from numalet.core.model import limits
+from numalet.core.model import input_error, limits
 from numalet.core.model.findings import BadInput, Location
 from numalet.core.model.value import Mutable, field
 from numalet.io.documents import yaml_scalars
 from numalet.io.findings.documents import (
-    DocumentBadMerge,
-    DocumentCyclicAlias,
-    DocumentKeyNotText,
     DocumentSyntax,
     DocumentTooDeep,
-    DocumentTooManyNodes,
     DocumentTooManyObjects,
-    DocumentUnknownAlias,
-    DocumentUnknownTag,
 )
 
 _PREFIX: Final = "tag:yaml.org,2002:"
@@ -119,7 +113,11 @@ class Builder:
         if len(self._open) >= limits.NESTING:
             raise BadInput([DocumentTooDeep(limit=limits.NESTING, where=self._at(line))])
         if event.tag not in (None, "!", _PREFIX + "map", _PREFIX + "seq"):
-            raise BadInput([DocumentUnknownTag(tag=event.tag, where=self._at(line))])
+            raise input_error.NotSupported(
+                f"unknown tag {event.tag!r}",
+                expected="!!str, !!int, !!float, !!bool, !!null, !!map or !!seq",
+                where=self._at(line),
+            ).bad_input()
         path = self._attach(container, 0, line)
         self._open.append(_Open(container, path, event.anchor))
 
@@ -136,15 +134,23 @@ class Builder:
     def _merge(self, target: dict[str, Any], source: Any, line: int) -> None:
         for mapping in source if isinstance(source, list) else [source]:
             if not isinstance(mapping, dict):
-                raise BadInput([DocumentBadMerge(where=self._at(line))])
+                raise input_error.Invalid(
+                    "invalid value of the merge key '<<'",
+                    expected="a mapping or a list of mappings",
+                    where=self._at(line),
+                ).bad_input()
             for key, value in mapping.items():
                 target.setdefault(key, value)
 
     def _aliased(self, anchor: Any, line: int) -> tuple[Any, int]:
         if any(opened.anchor == anchor for opened in self._open):
-            raise BadInput([DocumentCyclicAlias(alias=anchor, where=self._at(line))])
+            raise input_error.Invalid(
+                f"the alias *{anchor} refers to a value that contains it", where=self._at(line)
+            ).bad_input()
         if anchor not in self._anchors:
-            raise BadInput([DocumentUnknownAlias(alias=anchor, where=self._at(line))])
+            raise input_error.NotFound(
+                f"the alias *{anchor} refers to no earlier anchor", where=self._at(line)
+            ).bad_input()
         # The value is shared, not copied; its weight is added each time.
         return self._anchors[anchor]
 
@@ -159,7 +165,11 @@ class Builder:
             case "" | "str" | "!":
                 pass
             case _:
-                raise BadInput([DocumentUnknownTag(tag=event.tag, where=self._at(line))])
+                raise input_error.NotSupported(
+                    f"unknown tag {event.tag!r}",
+                    expected="!!str, !!int, !!float, !!bool, !!null, !!map or !!seq",
+                    where=self._at(line),
+                ).bad_input()
         if event.anchor:
             self._anchors[event.anchor] = (value, 1)
         if is_plain and text == "<<" and self._expects_key():
@@ -186,7 +196,11 @@ class Builder:
             return self._remember(child_path(parent.path, len(parent.value) - 1), line)
         if parent.key is _NO_KEY:
             if isinstance(value, dict | list):
-                raise BadInput([DocumentKeyNotText(where=self._at(line))])
+                raise input_error.Invalid(
+                    "a mapping or a list is used as a key",
+                    expected="a text as a key",
+                    where=self._at(line),
+                ).bad_input()
             parent.key = _key_text(value)
             return ""
         return self._attach_value(parent, value, line)
@@ -210,9 +224,11 @@ class Builder:
     def _add_weight(self, opened: _Open, weight: int, line: int) -> None:
         opened.weight += weight
         if opened.weight > limits.NODES_OF_A_DOCUMENT:
-            raise BadInput(
-                [DocumentTooManyNodes(limit=limits.NODES_OF_A_DOCUMENT, where=self._at(line))]
-            )
+            raise input_error.TooLarge(
+                "the document is too large with its aliases expanded",
+                expected=f"at most {limits.NODES_OF_A_DOCUMENT} values",
+                where=self._at(line),
+            ).bad_input()
 
 
 def too_many(document: str, line: int) -> BadInput:

@@ -18,19 +18,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from numalet.core.model import limits
+from numalet.core.model import input_error, limits
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.io.documents import yaml_scalars
 from numalet.io.documents.yaml_builder import Builder, Built, child_path, too_many
 from numalet.io.findings.documents import (
     DocumentDuplicateKey,
-    DocumentNotUtf8,
     DocumentSyntax,
     DocumentTooDeep,
     DocumentTooLarge,
     DocumentUnreadable,
 )
-from numalet.io.findings.files import ExplainStandardInputTwice
 
 __all__ = [
     "LARGEST_BYTES",
@@ -167,7 +165,9 @@ def refuse_second_reader(paths: Iterable[object]) -> None:
     """Raise ``BadInput`` if the standard input is named more than once."""
     count = sum(str(path) == STANDARD_INPUT for path in paths)
     if count > 1:
-        raise BadInput([ExplainStandardInputTwice(count=count)])
+        raise input_error.Duplicate(
+            f"'-' is given {count} times, but numalet can read the standard input only once"
+        ).bad_input()
 
 
 def read_text(path: Path | str) -> str:
@@ -181,9 +181,10 @@ def decode(content: bytes, document: str) -> str:
         return content.decode(_ENCODING)
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        finding = DocumentNotUtf8(
-            byte=f"0x{content[error.start]:02X}",
-            offset=error.start,
+        finding = input_error.Invalid(
+            f"the file is not UTF-8 text: byte 0x{content[error.start]:02X} at offset "
+            f"{error.start}",
+            expected="UTF-8 text",
             where=Location(document, "", line),
         )
         raise BadInput([finding]) from None

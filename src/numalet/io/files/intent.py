@@ -26,10 +26,10 @@ from typing import Final
 
 import msgspec
 
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Location
 from numalet.io import os_problem
 from numalet.io.files import temporary
-from numalet.io.findings.files import FilesForeignIntent, FilesUnfinished, FilesUnwritable
 
 NAME: Final = ".numalet-unfinished-write"
 _LARGEST_BYTES: Final = 1 << 20
@@ -199,7 +199,15 @@ def undo(folder: str, steps: Sequence[ReplacedFile]) -> bool:
 
 
 def _unfinished(place: str, reason: str) -> Unfinished:
-    return Unfinished([FilesUnfinished(path=place, error=reason, where=Location(place))])
+    return Unfinished(
+        [
+            input_error.Unwritable(
+                f"cannot restore the former content of {place!r}: {reason}; the state files do "
+                "not match each other until the next start finishes the write",
+                where=Location(place),
+            )
+        ]
+    )
 
 
 def _restore(place: str, step: ReplacedFile) -> None:
@@ -319,7 +327,11 @@ def _steps(folder: str, descriptor: int) -> Sequence[ReplacedFile]:
             steps = _DECODER.decode(written)
             if all(_is_below(folder, step) for step in steps):
                 return steps
-    raise BadInput([FilesForeignIntent(path=path, where=Location(path))])
+    raise input_error.Forbidden(
+        f"{path!r} lists files to be written, but numalet did not write it as this user; check "
+        "its owner and remove it",
+        where=Location(path),
+    ).bad_input()
 
 
 def _is_cut_off(written: bytes) -> bool:
@@ -369,4 +381,6 @@ class refusing:  # noqa: N801 - it reads as what it does
 def refusal(path: Path | str, error: OSError | ValueError) -> BadInput:
     text = str(path)
     reason = getattr(error, "strerror", None) or str(error)
-    return BadInput([FilesUnwritable(path=text, error=reason, where=Location(text))])
+    return input_error.Unwritable(
+        f"cannot write {text!r}: {reason}; nothing was changed", where=Location(text)
+    ).bad_input()

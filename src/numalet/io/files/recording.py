@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from numalet.core.model.findings import BadInput, Location
+from numalet.core.model import input_error
+from numalet.core.model.findings import Location
 from numalet.core.model.value import Value
 from numalet.io.documents import yaml_source
 from numalet.io.files import atomic
-from numalet.io.findings.files import FilesRecordName
 
 SUFFIX: Final = ".jsonl"
 
@@ -34,5 +34,7 @@ def read(path: Path) -> Recording:
     """A missing file is empty. Raises ``BadInput`` for another suffix or an unreadable file."""
     if path.suffix != SUFFIX:
         where = Location("--record")
-        raise BadInput([FilesRecordName(path=str(path), where=where)])
+        raise input_error.Invalid(
+            f"invalid file name {str(path)!r}", expected="a name that ends with .jsonl", where=where
+        ).bad_input()
     return Recording(path, yaml_source.read_text(path) if path.exists() else "")

@@ -13,13 +13,14 @@ from pathlib import Path
 from types import MappingProxyType
 
 from numalet.core.checkpoint import cpu_file, device_file, memory_file
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Location
 from numalet.core.model.value import Value, replace
 from numalet.io import os_problem
 from numalet.io.documents import yaml_source
 from numalet.io.files import atomic
 from numalet.io.findings.documents import DocumentUnreadable
-from numalet.io.findings.files import FilesNoRegularFile, FilesNoSuchDirectory
+from numalet.io.findings.files import FilesNoSuchDirectory
 
 FILE_OF_ROOM: Mapping[str, str] = MappingProxyType(
     {
@@ -117,7 +118,11 @@ def read_file(path: Path) -> str | None:
     """
     with _readable(path):
         if path.exists() and not path.is_file():
-            raise BadInput([FilesNoRegularFile(path=str(path), where=Location(str(path)))])
+            raise input_error.Invalid(
+                f"{str(path)!r} is not a regular file",
+                expected="a state file",
+                where=Location(str(path)),
+            ).bad_input()
     try:
         # Go reads invalid UTF-8 as U+FFFD, too, so damaged files give the kubelet's findings.
         return yaml_source.read_bytes(path).decode(errors="replace")

@@ -11,8 +11,8 @@ import time
 from collections.abc import Iterable
 from typing import Final
 
-from numalet.core.model.findings import BadInput, Location
-from numalet.io.findings.files import FilesNotAFile
+from numalet.core.model import input_error
+from numalet.core.model.findings import Location
 
 NEW_FILE: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 """Flags to create a file that must not exist."""
@@ -48,7 +48,10 @@ def target(path: str) -> tuple[str, os.stat_result | None]:
     except FileNotFoundError:
         return place, None
     if not stat.S_ISREG(there.st_mode):
-        raise BadInput([FilesNotAFile(path=path, where=Location(path))])
+        raise input_error.Invalid(
+            f"cannot replace {path!r}, which is not a regular file; name a file",
+            where=Location(path),
+        ).bad_input()
     return place, there
 
 

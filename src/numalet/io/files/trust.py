@@ -15,8 +15,8 @@ from collections import deque
 from pathlib import Path
 from typing import Final
 
+from numalet.core.model import input_error
 from numalet.core.model.findings import Finding, Location
-from numalet.io.findings.files import FilesOthersOwn, FilesOthersWrite
 
 _MOST_LINKS: Final = 40
 _ACL: Final = "system.posix_acl_access"
@@ -81,15 +81,22 @@ def _of_one(path: Path, status: os.stat_result, *, is_last: bool) -> Finding | N
     is_like_tmp = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
     if is_like_tmp and not is_last:
         return None
-    return FilesOthersWrite(
-        path=str(path), mode=f"{stat.S_IMODE(status.st_mode):04o}", where=Location(str(path))
+    return input_error.Forbidden(
+        f"{str(path)!r} has mode {stat.S_IMODE(status.st_mode):04o}, so other users could change "
+        "the programs and files of root there; run chmod go-w, or use a path on which root owns "
+        "every folder",
+        where=Location(str(path)),
     )
 
 
 def _of_owner(path: Path, status: os.stat_result) -> Finding | None:
     if status.st_uid == 0:
         return None
-    return FilesOthersOwn(path=str(path), owner=status.st_uid, where=Location(str(path)))
+    return input_error.Forbidden(
+        f"{str(path)!r} belongs to user {status.st_uid}, who could change the programs and files "
+        "of root there; run chown root, or use a path on which root owns every folder",
+        where=Location(str(path)),
+    )
 
 
 def _others_may_write(path: Path, status: os.stat_result) -> bool:

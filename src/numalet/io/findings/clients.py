@@ -35,25 +35,3 @@ class ClientBrokenOff(AgentUnanswering):
         "the agent at {path} broke off before its answer was complete ({problem}); if it was "
         "stopped, ask again when it runs"
     )
-
-
-class SocketUnusable(Finding):
-    """A socket that can not be asked."""
-
-    path: str
-    error: str = ""
-
-
-class RpcNoSocket(SocketUnusable):
-    sentence = (
-        "no server listens at {path!r}: {error}; is the kubelet or the numalet agent running, and "
-        "is this its PodResources socket?"
-    )
-
-
-class RpcNotASocket(SocketUnusable):
-    sentence = "{path!r} is no socket; name the PodResources socket of a node"
-
-
-class RpcNoAnswer(SocketUnusable):
-    sentence = "no answer at {path!r}: {error}"

@@ -15,12 +15,6 @@ class DocumentTooLarge(Finding):
     limit_bytes: int
 
 
-class DocumentNotUtf8(Finding):
-    sentence = "this file is not UTF-8 text: byte {byte} at offset {offset}"
-    byte: str
-    offset: int
-
-
 class DocumentSyntax(Finding):
     sentence = "this is neither YAML nor JSON: {problem}"
     problem: str
@@ -31,57 +25,14 @@ class DocumentTooDeep(Finding):
     limit: int
 
 
-class DocumentTooManyNodes(Finding):
-    sentence = (
-        "with its aliases written out this document is too large; at most {limit} values are read"
-    )
-    limit: int
-
-
 class DocumentTooManyObjects(Finding):
     sentence = "this is one object too many; at most {limit} are read"
     limit: int
 
 
-class DocumentTooManyErrors(Finding):
-    sentence = "reading stops here, after {count} errors"
-    count: int
-
-
-class DocumentCyclicAlias(Finding):
-    sentence = "the alias *{alias} refers to a value that it is itself a part of"
-    alias: str
-
-
-class DocumentUnknownAlias(Finding):
-    sentence = "the alias *{alias} refers to no anchor before it"
-    alias: str
-
-
-class DocumentBadMerge(Finding):
-    sentence = "'<<' merges a mapping or a list of mappings, and this is neither"
-
-
-class DocumentKeyNotText(Finding):
-    sentence = "a key must be a text, and this one is a mapping or a list"
-
-
-class DocumentUnknownTag(Finding):
-    sentence = (
-        "the tag {tag!r} has no meaning here; allowed are !!str, !!int, !!float, !!bool, !!null, "
-        "!!map and !!seq"
-    )
-    tag: str
-
-
 class DocumentDuplicateKey(Finding):
     sentence = "{path} is given twice; the last one counts"
     path: str
-
-
-class OptionsNodeLabel(Finding):
-    sentence = "{value} is no label of a node, such as disk=ssd"
-    value: str
 
 
 class PartMissing(Finding):

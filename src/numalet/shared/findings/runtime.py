@@ -232,12 +232,6 @@ class RuntimeFailed(Finding):
     error: str
 
 
-class RuntimeNotJson(Finding):
-    code = "runtime/not-json"
-    sentence = "what is known of a described machine is no JSON: {problem}"
-    problem: str
-
-
 _CLASSES: Final = recorded.by_code((RecordTextOnly, *vars().values()))
 """Causes that may be recorded with the end of a program."""
 

@@ -102,12 +102,12 @@ def test_one_that_others_can_change_is_refused_for_node_state_and_manifests(
     assert finding is not None
     assert "ch" in finding.located
     before = sorted(folder.iterdir()), folder.stat().st_mode
-    codes = r"files/others-(own|write)|agent/root-not-ours"
+    codes = r"input/forbidden|agent/root-not-ours"
     with refused_with(codes):
         Store(folder, pod_record.encode, pod_record.decode).open()
     with refused_with(codes):
         SharedState(folder).prepare()
-    with refused_with(r"files/others-(own|write)"):
+    with refused_with("input/forbidden"):
         agents.here(tmp_path / "root", manifests=folder)
     assert before == (sorted(folder.iterdir()), folder.stat().st_mode)
 
@@ -154,7 +154,7 @@ def test_a_manifest_of_another_user_is_not_run(tmp_path: Path) -> None:
     (folder / "e.yaml").symlink_to(tmp_path / "mine" / "e.yaml")
     names, codes = looked(folder)
     assert names == ["a-node-a", "e-node-a"]
-    assert codes == ["files/others-own", "files/others-write", "files/others-own"]
+    assert codes == ["input/forbidden", "input/forbidden", "input/forbidden"]
     # Should the folder itself become so, nothing of it counts, and nothing that runs is ended.
     folder.chmod(0o777)
-    assert looked(folder) == ([], ["files/others-write"])
+    assert looked(folder) == ([], ["input/forbidden"])

@@ -25,10 +25,10 @@ from numalet.agent.telemetry import gauges
 from numalet.agent.telemetry import metric_definitions as names
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.enforcement.reality import Reality
+from numalet.core.model import input_error
 from numalet.core.model.findings import NoteFinding
 from numalet.core.model.pod import ContainerKey
 from numalet.insight.state import verify as state_verify
-from numalet.io.findings.files import FilesNotAFile
 from running import agents, kubelet_node
 from values import builders
 
@@ -121,14 +121,14 @@ def test_notes_about_files_are_no_problems_and_what_can_not_be_read_is(
     report = state_verify.verify(evidence.files, MACHINE)[0]
     noted = replace(report, findings=(NoteFinding(),))
     monkeypatch.setattr(state_verify, "verify", lambda *_: (noted,))
-    unread = (FilesNotAFile(path="p"),)
+    unread = (input_error.Invalid("not a regular file"),)
     refusal = KubeletWouldNotStart(text="t", config="c", release="1.32")
     bad = replace(evidence, unread=unread, refusal=refusal)
     look = observed.observe(None, bad, MACHINE, NOW)
     assert (look.is_unsettled, look.news) == (True, ())
     look = observed.observe(look, bad, MACHINE, NOW + SETTLED_WITHIN)
     assert [each.finding.code for each in look.news] == [
-        "files/not-a-file",
+        "input/invalid",
         "kubelet/would-not-start",
     ]
 

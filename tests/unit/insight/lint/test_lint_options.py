@@ -12,12 +12,12 @@ from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.core.config.rules import CpuPolicy, CpuRules, NodeRules, StartStage
 from numalet.core.findings.machine import MachineNoteCpuless
 from numalet.core.managers.device.inventory import Device
+from numalet.core.model import input_error
 from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.machine_info import HugePages, MachineInfo
 from numalet.core.model.quantity import Quantity
 from numalet.insight.lint import on_options, rules, starting
 from numalet.insight.lint.subject import LintSubject
-from numalet.io.findings.config_files import ConfigFileQuantity, ConfigFileUnknownField
 from values import builders
 
 TWO = builders.machine(10, 10)
@@ -203,8 +203,8 @@ def test_numa_balancing_is_reported_where_something_is_pinned() -> None:
 def test_findings_come_with_errors_first() -> None:
     noticed = (
         MachineNoteCpuless(value="1", severity=Severity.NOTE),
-        ConfigFileUnknownField(field="x", severity=Severity.WARNING),
-        ConfigFileQuantity(field="x", value="y", problem="z", severity=Severity.ERROR),
+        input_error.Ignored("x"),
+        input_error.Invalid("y"),
     )
     checked = rules.check(LintSubject(config=config(), machine=TWO), noticed)
     assert [finding.severity.value for finding in checked.own] == ["error", "warning", "note"]

@@ -251,7 +251,7 @@ def test_files_that_can_not_be_read_are_refused(
         ("plain.jsonl.xz", b"{}", "document/unreadable"),
         ("cut.json.xz", lzma.compress(b"{}")[:-20], "document/unreadable"),
         ("bytes.jsonl", b"\xff\n", "input/invalid"),
-        ("bytes.yaml", b"\xff\n", "document/not-utf8"),
+        ("bytes.yaml", b"\xff\n", "input/invalid"),
     ]:
         (tmp_path / name).write_bytes(content)
         assert [code] == read_all(tmp_path / name)

@@ -195,15 +195,15 @@ def test_other_texts_are_not_command_lines(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "code", "words"),
     [
-        ("kubelet --max-pods='9\n", "config-file/command-line", "No closing quotation"),
-        ('KUBELET_ARGS="--v=2\n', "config-file/command-line", "No closing quotation"),
-        ("HTTP_PROXY=http://x\n", "config-file/no-kubelet", "an environment file"),
+        ("kubelet --max-pods='9\n", "input/invalid", "No closing quotation"),
+        ('KUBELET_ARGS="--v=2\n', "input/invalid", "No closing quotation"),
+        ("HTTP_PROXY=http://x\n", "input/invalid", "an environment file"),
         (
             "[Service]\nExecStart=/usr/bin/containerd --log-level=info\n",
-            "config-file/no-kubelet",
+            "input/invalid",
             "that starts /usr/bin/containerd",
         ),
-        ("[Unit]\nAfter=network.target\n", "config-file/no-kubelet", "that starts nothing"),
+        ("[Unit]\nAfter=network.target\n", "input/invalid", "that starts nothing"),
     ],
 )
 def test_a_text_of_something_else_is_named(text: str, code: str, words: str) -> None:

@@ -18,5 +18,5 @@ from numalet.io.documents import device_file
 def test_reading_stops_after_many_errors(value: Any) -> None:
     with pytest.raises(BadInput) as caught:
         device_file.decode(value, Location("f", "$"))
-    assert caught.value.findings[-1].code == "document/too-many-errors"
+    assert caught.value.findings[-1].code == "input/too-large"
     assert len(caught.value.findings) <= limits.ERRORS_OF_A_TEXT + 2

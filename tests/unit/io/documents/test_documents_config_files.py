@@ -186,17 +186,17 @@ def test_a_wrong_type_is_found_with_its_place(
 def test_a_quantity_reads_itself_from_whatever_stands_there(value: object) -> None:
     (finding,) = findings(lambda: decode(reservedMemory=[{"limits": {"memory": value}}]))
 
-    assert finding.code == "config-file/quantity"
+    assert finding.code == "input/invalid"
     assert finding.where.path == "$.reservedMemory[0].limits.memory"
-    assert finding.fields["problem"].startswith("quantities must match the regular expression")
+    assert ": quantities must match the regular expression" in str(finding)
 
 
 def test_what_is_no_duration_is_found_with_gos_words() -> None:
     (finding,) = findings(lambda: decode(cpuCFSQuotaPeriod="5"))
 
-    assert finding.code == "config-file/duration"
+    assert finding.code == "input/invalid"
     assert finding.where.path == "$.cpuCFSQuotaPeriod"
-    assert finding.fields["problem"] == 'time: missing unit in duration "5"'
+    assert 'time: missing unit in duration "5";' in str(finding)
 
 
 def test_a_long_number_has_64_bits() -> None:
@@ -216,7 +216,7 @@ def test_all_wrong_fields_are_found_at_once() -> None:
     )
 
     assert [finding.code for finding in found] == [
-        "config-file/quantity",
+        "input/invalid",
         "config-file/out-of-range",
         "config-file/wrong-type",
     ]
@@ -274,23 +274,23 @@ def test_unknown_and_repeated_fields_are_warnings_only(write: Write) -> None:
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ("", "config-file/empty"),
-        ("# nothing\n", "config-file/empty"),
+        ("", "input/required"),
+        ("# nothing\n", "input/required"),
         (HEAD + "---\n" + HEAD, "config-file/several-documents"),
         (HEAD + "---\n" + OWN + "---\n" + OWN, "config-file/several-documents"),
-        (HEAD + "---\n" + OWN + "mode: exactly\n", "numalet-config/unknown-value"),
-        (HEAD + "---\n" + OWN + "memoryNodeClasses: [cpu]\n", "numalet-config/needs-native"),
+        (HEAD + "---\n" + OWN + "mode: exactly\n", "input/not-supported"),
+        (HEAD + "---\n" + OWN + "memoryNodeClasses: [cpu]\n", "input/conflict"),
         (HEAD + "---\n" + OWN + "mode: native\nmemoryNodeClasses: cpu\n", "document/type"),
         (
             HEAD + "---\n" + OWN + "mode: native\nmemoryNodeClasses: [hbm]\n",
-            "numalet-config/unknown-value",
+            "input/not-supported",
         ),
         (HEAD + "---\n" + OWN + "generalPredicates: asked\n", "document/type"),
         (HEAD + "---\n" + OWN + "mood: native\n", "document/unknown-field"),
         (HEAD + "---\n" + OWN + "mode: [native]\n", "document/type"),
         (HEAD + "---\n" + OWN + "mode: native\nmode: exact\n", "document/duplicate-key"),
-        (HEAD + "---\nkind: NumaletConfiguration\napiVersion: v1", "numalet-config/unknown-value"),
-        (HEAD + "---\nkind: Numalet\napiVersion: numalet.dev/v1", "numalet-config/unknown-value"),
+        (HEAD + "---\nkind: NumaletConfiguration\napiVersion: v1", "input/not-supported"),
+        (HEAD + "---\nkind: Numalet\napiVersion: numalet.dev/v1", "input/not-supported"),
         ("- 1", "config-file/not-a-mapping"),
         ("kind: KubeletConfiguration", "config-file/kind"),
         ("apiVersion: v1\nkind: Pod", "config-file/kind"),
@@ -333,7 +333,7 @@ def test_our_own_settings_have_their_lines(write: Write) -> None:
     (finding,) = findings(lambda: load(config_file=path))
 
     assert (finding.where.line, finding.where.path) == (6, "$.mode")
-    assert "'exactly' is not known here; allowed: exact, native" in finding.located
+    assert "unknown value 'exactly'; expected one of: exact, native" in finding.located
 
 
 def test_classes_by_flag_have_their_place(write: Write) -> None:
@@ -446,7 +446,7 @@ def test_a_drop_in_needs_its_kind_too(write: Write, tmp_path: Path, text: str) -
 def test_a_directory_that_is_not_there_is_refused(tmp_path: Path) -> None:
     (finding,) = findings(lambda: load(config_dir=tmp_path / "none"))
 
-    assert finding.code == "config-file/directory"
+    assert finding.code == "input/unreadable"
 
 
 def test_a_wrong_type_in_a_drop_in_names_the_drop_in(write: Write, tmp_path: Path) -> None:

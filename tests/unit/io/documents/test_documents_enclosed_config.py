@@ -256,4 +256,4 @@ def test_reservations_are_written_into_plain_files_only(text: str) -> None:
     with pytest.raises(BadInput) as caught:
         kubelet_config_edit.edited(text, "given", ())
 
-    assert [each.code for each in caught.value.findings] == ["reserve/not-editable"]
+    assert [each.code for each in caught.value.findings] == ["input/not-supported"]

@@ -128,7 +128,7 @@ def test_further_fields_in_base64(given: Path) -> None:
     assert loaded.config.where("featureGates").line == 2
     for wrong in ('"!"', "5", f'"{base64.b64encode(b"{").decode()}"'):
         finding = refused(given, head + f"kubelet-extra-config = {wrong}\n")
-        assert (finding.code, finding.where.line) == ("config-file/extra-config", 2)
+        assert (finding.code, finding.where.line) == ("input/invalid", 2)
 
 
 @pytest.mark.parametrize(
@@ -138,14 +138,14 @@ def test_further_fields_in_base64(given: Path) -> None:
         (TOML.replace("58", "2026-01-01"), "config-file/wrong-type", 14),
         (TOML.replace("58", "nan"), "config-file/wrong-type", 14),
         (TOML.replace('["full-pcpus-only"]', "5"), "config-file/wrong-type", 8),
-        (TOML.replace('"1224Mi"', '"much"'), "config-file/quantity", 26),
+        (TOML.replace('"1224Mi"', '"much"'), "input/invalid", 26),
         (TOML.replace("memory.0]", "memory.zero]"), "config-file/wrong-type", 24),
         (TOML.replace("memory.0]", f"memory.{'9' * 5_000}]"), "config-file/wrong-type", 24),
         (TOML.replace("58", "0x" + "f" * 5_000), "config-file/wrong-type", 14),
-        (TOML + "[", "config-file/toml", None),
-        ("[settings]\nmotd = 'x'\n", "config-file/no-settings", None),
-        ("settings = 5\n", "config-file/no-settings", None),
-        ("[settings.kubernetes]\na = " + "[" * 100_000, "config-file/toml", None),
+        (TOML + "[", "input/invalid", None),
+        ("[settings]\nmotd = 'x'\n", "input/required", None),
+        ("settings = 5\n", "input/required", None),
+        ("[settings.kubernetes]\na = " + "[" * 100_000, "input/invalid", None),
     ],
 )
 def test_what_is_wrong_in_settings_has_its_line(
@@ -160,8 +160,8 @@ def test_an_unknown_setting_is_a_warning(given: Path) -> None:
     warnings = load(given, TOML.replace("max-pods", "max-pod")).warnings
 
     (finding,) = [each for each in warnings if each.severity is Severity.WARNING]
-    assert (finding.code, finding.where.line) == ("config-file/unknown-setting", 14)
-    assert "nearest: max-pods" in finding.located
+    assert (finding.code, finding.where.line) == ("input/ignored", 14)
+    assert "similar: max-pods" in finding.located
 
 
 @pytest.mark.parametrize(
@@ -208,8 +208,8 @@ def test_what_is_wrong_on_a_command_line_has_its_place(given: Path, tmp_path: Pa
     itself = refused(given, f"kubelet --config={given}\n")
 
     assert ("flag/invalid", str(given), 3) == (flag.code, flag.where.document, flag.where.line)
-    assert quote.code == "config-file/command-line"
-    assert ("document/not-utf8", str(tmp_path / "wrong.yaml")) == (file.code, file.where.document)
+    assert quote.code == "input/invalid"
+    assert ("input/invalid", str(tmp_path / "wrong.yaml")) == (file.code, file.where.document)
     assert itself.code.startswith(("document/", "config-file/"))
 
 

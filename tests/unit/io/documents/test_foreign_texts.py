@@ -18,7 +18,7 @@ from numalet.io.documents.kubelet_config import ConfigSources
         ("Mar 03 10:00:01 a kubelet[7]: E0303 10:00:01.3 7 run.go:74] failed\n", "a log"),
         ("Mar 03 10:00:01 node systemd[1]: Started kubelet.\n", "a journal"),
         ("-- Logs begin at Tue 2026-03-03 --\nMar\n", "a journal"),
-        ("Name:               node-a\nRoles:              worker\n", "what 'kubectl describe"),
+        ("Name:               node-a\nRoles:              worker\n", "output of 'kubectl describe"),
         ("NAME     STATUS   ROLES\nnode-a   Ready    worker\n", "a table of kubectl"),
         ("Architecture:  x86_64\nCPU(s): 8\n", "a description of a machine"),
         ("available: 2 nodes (0-1)\nnode 0 cpus: 0 1\n", "a description of a machine"),
@@ -37,9 +37,9 @@ def test_a_text_without_a_configuration_is_named(tmp_path: Path, text: str, foun
         kubelet_config.load(ConfigSources(config_file=file))
 
     (finding,) = caught.value.findings
-    assert (finding.code, finding.where.document) == ("config-file/not-usable", str(file))
+    assert (finding.code, finding.where.document) == ("input/not-supported", str(file))
     assert str(finding).startswith(f"this is {found}")
-    assert "; give " in str(finding)
+    assert "; expected " in str(finding)
 
 
 @pytest.mark.parametrize(

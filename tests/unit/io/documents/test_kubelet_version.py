@@ -38,17 +38,17 @@ def test_what_is_no_version_does_not_count_and_is_said() -> None:
     answer, problems = chosen(at_hand(""), at_hand("garbage"))
     other, _ = chosen(at_hand("garbage"), at_hand("v1.34.1"))
 
-    assert (answer.release, codes(answer), problems) == (None, ["release/of-nothing"], [])
+    assert (answer.release, codes(answer), problems) == (None, ["input/ignored"], [])
     assert (other.release, codes(other)) == (
         named("1.34"),
-        ["release/of-kubelet", "release/of-nothing"],
+        ["input/assumed", "input/ignored"],
     )
 
 
 def test_the_release_of_a_kubelet_at_hand_is_followed_and_said() -> None:
     answer, problems = chosen(at_hand("v1.34.9"), at_hand("v1.34.1+k3s1"), at_hand(""))
 
-    assert (answer.release, codes(answer), problems) == (named("1.34"), ["release/of-kubelet"], [])
+    assert (answer.release, codes(answer), problems) == (named("1.34"), ["input/assumed"], [])
 
 
 def test_a_named_release_wins_and_every_other_version_is_warned_of_once() -> None:
@@ -61,19 +61,19 @@ def test_a_named_release_wins_and_every_other_version_is_warned_of_once() -> Non
     )
 
     assert (answer.release, problems) == (named("1.36"), [])
-    assert codes(answer) == ["release/other-kubelet"] * 2
+    assert codes(answer) == ["input/conflict"] * 2
 
 
 def test_an_unknown_release_is_refused_unless_one_is_named() -> None:
     answer, problems = chosen(at_hand("v1.37.0"))
 
-    assert (answer, problems) == (ChosenRelease(None), ["release/unknown"])
+    assert (answer, problems) == (ChosenRelease(None), ["input/not-supported"])
 
 
 def test_kubelets_of_several_releases_are_refused_unless_one_is_named() -> None:
     answer, problems = chosen(at_hand("v1.33.1"), at_hand("v1.37.0"), at_hand("v1.34.1"))
 
-    assert (answer, problems) == (ChosenRelease(None), ["release/several-kubelets"])
+    assert (answer, problems) == (ChosenRelease(None), ["input/conflict"])
 
 
 def test_a_flag_counts_before_a_node_object_and_that_before_a_process() -> None:
@@ -84,8 +84,8 @@ def test_a_flag_counts_before_a_node_object_and_that_before_a_process() -> None:
         answer, problems = chosen(*kubelets)
 
         assert (answer.release, problems) == (named(release), [])
-        assert codes(answer)[0] == "release/of-kubelet"
-        assert set(codes(answer)[1:]) == {"release/other-kubelet"}
+        assert codes(answer)[0] == "input/assumed"
+        assert set(codes(answer)[1:]) == {"input/conflict"}
 
 
 def _node(name: object, version: object) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def test_errors_of_a_text(kind: str) -> None:
     item = {"kind": kind} if kind else {}
     findings = found(json.dumps({"kind": "List", "items": [item] * 5_000}))
     assert limits.ERRORS_OF_A_TEXT <= len(findings) <= limits.ERRORS_OF_A_TEXT + 10
-    assert findings[-1].code == "document/too-many-errors"
+    assert findings[-1].code == "input/too-large"
 
 
 def test_digits_of_a_number() -> None:

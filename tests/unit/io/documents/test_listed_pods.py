@@ -69,7 +69,7 @@ def test_a_dump_tells_what_pods_hold(tmp_path: Path) -> None:
     ("value", "code"),
     [
         ({"podResources": 1}, "document/type"),
-        ({"podResources": [{"containers": [{"cpuIds": ["x"]}]}]}, "files/pod-resources-number"),
+        ({"podResources": [{"containers": [{"cpuIds": ["x"]}]}]}, "input/invalid"),
     ],
 )
 def test_bad_dumps_are_named(tmp_path: Path, value: Any, code: str) -> None:

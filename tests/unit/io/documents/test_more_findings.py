@@ -85,5 +85,5 @@ def test_a_record_that_could_not_be_read_again_is_an_error(
     workload = replace(agents.pod("p"), manifest=broken)
     pod_record.check_readable(workload, Place("pod.yaml"), findings)
     (finding,) = findings.all
-    assert finding.code == "record/unreadable"
+    assert finding.code == "input/unreadable"
     assert problem in finding.located

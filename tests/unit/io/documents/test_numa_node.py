@@ -97,7 +97,7 @@ def test_what_is_no_text_of_a_pod_is_a_finding(text: str) -> None:
     with pytest.raises(BadInput) as bad:
         numa_node.decode(value, HERE)
 
-    assert [each.code for each in bad.value.findings] == ["numa-node/text"]
+    assert [each.code for each in bad.value.findings] == ["input/invalid"]
 
 
 def node_value(**state: Any) -> dict[str, Any]:
@@ -181,16 +181,16 @@ def test_a_machine_without_numa_nodes_and_options_without_content_survive() -> N
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
-        ({"release": "1.99"}, "numa-node/class-release"),
-        ({"mode": "other"}, "numa-node/class-release"),
-        ({"rules": {"no_such_rule": "true"}}, "numa-node/class-release"),
+        ({"release": "1.99"}, "input/not-supported"),
+        ({"mode": "other"}, "input/not-supported"),
+        ({"rules": {"no_such_rule": "true"}}, "input/not-supported"),
         ({"rules": {"release_at_once": "maybe"}}, "document/type"),
         ({"rules": {"release_at_once": "3"}}, "document/type"),
-        ({"devices": {"nvidia.com/gpu": [[0]]}}, "numa-node/class-name"),
+        ({"devices": {"nvidia.com/gpu": [[0]]}}, "input/invalid"),
         ({"machine": {"nodes": []}}, "document/field-missing"),
         ({"machine": 3}, "document/type"),
-        ({"configuration": {"topologyManagerPolicy": "restricted"}}, "numa-node/class-name"),
-        ({"rules": {"memory_node_classes": '["memory"]'}}, "numa-node/class-name"),
+        ({"configuration": {"topologyManagerPolicy": "restricted"}}, "input/invalid"),
+        ({"rules": {"memory_node_classes": '["memory"]'}}, "input/invalid"),
     ],
 )
 def test_a_changed_class_is_a_finding(changes: dict[str, Any], code: str) -> None:

@@ -93,7 +93,7 @@ def test_a_slip_in_a_scenario_has_its_place() -> None:
     assert (
         finding.code,
         finding.where.path,
-    ) == ("numalet-config/unknown-value", "$.numalet_config.mode")
+    ) == ("input/not-supported", "$.numalet_config.mode")
 
 
 def _decoded(**fields: Any) -> tuple[NumaletConfig, list[tuple[str, str]]]:
@@ -129,9 +129,9 @@ def test_what_is_published_is_read_and_paths_begin_at_the_file() -> None:
 @pytest.mark.parametrize(
     ("section", "code", "path"),
     [
-        ({"refreshSeconds": 9}, "numalet-config/refresh", "$.publish.refreshSeconds"),
-        ({"refreshSeconds": float("inf")}, "numalet-config/refresh", "$.publish.refreshSeconds"),
-        ({"refreshSeconds": float("nan")}, "numalet-config/refresh", "$.publish.refreshSeconds"),
+        ({"refreshSeconds": 9}, "input/invalid", "$.publish.refreshSeconds"),
+        ({"refreshSeconds": float("inf")}, "input/invalid", "$.publish.refreshSeconds"),
+        ({"refreshSeconds": float("nan")}, "input/invalid", "$.publish.refreshSeconds"),
         ({"refreshSeconds": "1h"}, "document/type", "$.publish.refreshSeconds"),
         ({"takeOver": "yes"}, "document/type", "$.publish.takeOver"),
         ({"takeover": True}, "document/unknown-field", "$.publish"),

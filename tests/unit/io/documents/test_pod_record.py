@@ -171,7 +171,7 @@ def test_members_of_a_later_release_are_passed_over() -> None:
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[" * 100_000, b'{"a": "\xff"}'])
 def test_what_is_no_json_is_said_so(content: bytes) -> None:
-    assert findings_of(content) == [("record/not-json", "$")]
+    assert findings_of(content) == [("input/invalid", "$")]
 
 
 @pytest.mark.parametrize("content", [b"[]", b"null", b'"x"'])
@@ -211,7 +211,7 @@ def test_a_quantity_is_found_at_its_place() -> None:
 
 
 def test_containers_that_are_no_pods_are_found() -> None:
-    wrong = [("record/containers", "$.workload.containers")]
+    wrong = [("input/invalid", "$.workload.containers")]
     file = value()
     file["workload"]["containers"].reverse()
     assert findings_of(file) == wrong
@@ -225,17 +225,17 @@ def test_so_are_those_of_another_kind_or_of_one_name() -> None:
     file = value()
     file["workload"]["containers"][0]["kind"] = "app"
     file["workload"]["pod"]["init_containers"][0]["kind"] = "app"
-    assert findings_of(file) == [("record/containers", "$.workload.containers")]
+    assert findings_of(file) == [("input/invalid", "$.workload.containers")]
     file = value()
     file["workload"]["containers"][0]["name"] = "a"
     file["workload"]["pod"]["init_containers"][0]["name"] = "a"
-    assert ("record/containers", "$.workload.containers") in findings_of(file)
+    assert ("input/invalid", "$.workload.containers") in findings_of(file)
 
 
 def test_the_containers_of_an_earlier_release_in_another_order_are_found() -> None:
     file = json.loads(EARLIER.read_bytes().splitlines()[0])
     file["workload"]["containers"].reverse()
-    assert findings_of(file) == [("record/containers", "$.workload.containers")]
+    assert findings_of(file) == [("input/invalid", "$.workload.containers")]
 
 
 def test_runs_of_unknown_containers_are_found() -> None:
@@ -243,8 +243,8 @@ def test_runs_of_unknown_containers_are_found() -> None:
     file["run"]["containers"]["x"] = {"name": "x"}
     file["run"]["containers"]["a"]["name"] = "i1"
     assert findings_of(file) == [
-        ("record/unknown-container", "$.run.containers.a"),
-        ("record/unknown-container", "$.run.containers.x"),
+        ("input/invalid", "$.run.containers.a"),
+        ("input/invalid", "$.run.containers.x"),
     ]
 
 

@@ -58,7 +58,7 @@ def test_a_pipe_in_the_place_of_a_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / MEMORY)
     with pytest.raises(BadInput) as bad:
         state_directory.read(tmp_path)
-    assert codes(bad) == ["files/no-regular-file"]
+    assert codes(bad) == ["input/invalid"]
 
 
 def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_recording_begins_empty_and_grows_line_by_line(tmp_path: Path) -> None
 def test_a_recording_has_a_name_that_is_recognised_later(tmp_path: Path) -> None:
     with pytest.raises(BadInput) as bad:
         recording.read(tmp_path / "a.json")
-    assert codes(bad) == ["files/record-name"]
+    assert codes(bad) == ["input/invalid"]
 
 
 def test_signatures_are_others_after_a_state_file_was_written(tmp_path: Path) -> None:

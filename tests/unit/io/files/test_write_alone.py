@@ -73,7 +73,7 @@ def test_failing_anywhere_nothing_is_left_of_one_file(quick_path: Path, passage:
     with pytest.raises(BadInput) as bad:
         atomic.write_text(path, "new")
     (finding,) = bad.value.findings
-    assert (finding.code, finding.fields["path"]) == ("files/unwritable", str(path))
+    assert (finding.code, finding.where.document) == ("input/unwritable", str(path))
     assert path.read_text() == ("new" if passage == 2 * len(POINTS) else "old")
     assert path.stat().st_mode & 0o777 == 0o640
     assert [each.name for each in path.parent.iterdir()] == [NAME]
@@ -88,7 +88,7 @@ def test_a_rename_that_fails_names_what_a_link_stands_for(quick_path: Path) -> N
     faults.install(faults.planned("file.replace:before:1:EACCES"))
     with pytest.raises(BadInput) as bad:
         atomic.write_text(link, "new")
-    assert bad.value.findings[0].fields["path"] == str(path)
+    assert bad.value.findings[0].where.document == str(path)
     assert path.read_text() == "old"
 
 
@@ -109,7 +109,7 @@ def test_an_interrupted_write_leaves_nothing(quick_path: Path) -> None:
 def test_one_file_is_not_written_beside_an_intent_of_others(quick_path: Path) -> None:
     path = old_file(quick_path / "state")
     (path.parent / intent.NAME).write_text("{}")
-    with refused_with("files/foreign-intent"):
+    with refused_with("input/forbidden"):
         atomic.write_text(path, "new")
     assert path.read_text() == "old"
 
@@ -153,7 +153,7 @@ def test_a_name_that_can_not_be_removed_hides_no_reason(
         refusing.setattr("os.unlink", refuse)
         with pytest.raises(BadInput) as bad:
             atomic.write_text(path, "new")
-    assert bad.value.findings[0].fields["error"] == "No space left on device"
+    assert ": No space left on device; nothing was changed" in str(bad.value)
 
 
 def test_a_path_from_here_is_written(quick_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

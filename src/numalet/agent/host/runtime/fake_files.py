@@ -16,7 +16,6 @@ import msgspec
 
 from numalet.io.documents import typed, yaml_source
 from numalet.io.documents.typed import Place
-from numalet.shared.findings.runtime import RuntimeNotJson
 
 ORDER: Final = "order.json"
 
@@ -73,4 +72,4 @@ def forget(folder: Path, pod_uid: str) -> None:
 
 def _read(path: Path, shape: type[T]) -> T:
     content = yaml_source.read_bytes(path)
-    return typed.decode_json(content, shape, Place(str(path)), RuntimeNotJson)
+    return typed.decode_json(content, shape, Place(str(path)))
