@@ -241,7 +241,7 @@ def test_a_day_costs_what_blindness_costs(numalet: Runner, dump: str, tmp_path: 
         (("traps", "--undo"), "need a live cluster"),
         (("free", JOBS), "contains 2 pod shapes; expected a file with one shape"),
         (("fit", SMALL, "--context", "x"), "--dump cannot be combined with --context"),
-        (("what-if", "--release", "9.9"), "is no release"),
+        (("what-if", "--release", "9.9"), "invalid Kubernetes release"),
         (("what-if",), "no change given"),
         (("what-if", "--pool", "gpus"), "no change given"),
         (("what-if", "--policy", "none", "--pool", "gpu"), "unknown pool 'gpu'; pools: gpus"),
