@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cli.commands import CONFIGURED, DOCUMENTED, GUARANTEED, Runner
-from numalet.cli import release_options
+from numalet.cli import node_options
 from numalet.core.config.releases.table import DEFAULT, NEWEST, RELEASES
 from running.kubelet_process import kubelet_process
 
@@ -260,11 +260,11 @@ def test_state_files_are_judged_as_those_of_a_release(
 
 
 def test_command_lines_are_completed_with_every_release() -> None:
-    assert release_options.names() == [each.name for each in RELEASES]
+    assert node_options.release_names() == [each.name for each in RELEASES]
 
 
 def test_help_names_the_default(numalet: Runner) -> None:
-    assert f"else {DEFAULT.name}" in release_options.RELEASE_HELP
+    assert f"else {DEFAULT.name}" in node_options.RELEASE_HELP
     assert "--release" in numalet("reserve", "--help").out
     assert CONFIGURED[0] == "-c"
 

@@ -9,10 +9,8 @@ from typing import Final
 import typer
 
 from numalet.cli import node_options
-from numalet.cli.machine_options import DeviceOptions, MachineOptions
-from numalet.cli.node_options import LogOptions
+from numalet.cli.node_options import DeviceOptions, LogOptions, MachineOptions, ReleaseOptions
 from numalet.cli.options import Options, option, with_options
-from numalet.cli.release_options import ReleaseOptions
 from numalet.core.model.findings import BadInput
 
 EPILOG = """Examples:

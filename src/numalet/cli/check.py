@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from numalet.cli import kubelet_options as kubelet
-from numalet.cli import machine_options
+from numalet.cli import node_options
 from numalet.cli.options import Options, argument, option, with_options
 from numalet.cli.output import OutputFormat
 from numalet.core.model import input_error
@@ -71,11 +71,11 @@ class CheckOptions(Options):
         "[PODS]...",
     )
     config: list[Path] = kubelet.CONFIG_FILES
-    machine: list[str] = machine_options.MACHINES
-    sizes: machine_options.Sizes
-    devices: machine_options.DeviceOptions
+    machine: list[str] = node_options.MACHINES
+    sizes: node_options.Sizes
+    devices: node_options.DeviceOptions
     state_dir: Path | None = option("State files that the kubelet would find; only read.", "DIR")
-    pod_choice: machine_options.PodChoice
+    pod_choice: node_options.PodChoice
     output: CheckFormat = option(
         "How the findings are printed.", name="-o", default=CheckFormat.TABLE
     )

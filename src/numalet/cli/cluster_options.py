@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,3 +66,11 @@ def lease_name(text: str) -> LeaseName:
             f"invalid --lease {text!r}", expected="NAMESPACE/NAME"
         ).bad_input()
     return LeaseName(namespace, name)
+
+
+class ScoreOption(StrEnum):
+    """The criterion for choosing among nodes that admit the pod."""
+
+    PACK = "pack"
+    SPREAD = "spread"
+    CLOSEST = "closest"

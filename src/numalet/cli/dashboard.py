@@ -11,7 +11,7 @@ import typer
 from numalet.cli import kubelet_options as kubelet
 from numalet.cli.agent_client import OWN_API, AgentChoice
 from numalet.cli.dashboard_links import LinkFormat
-from numalet.cli.machine_options import DeviceOptions, MachineOptions, PodChoice
+from numalet.cli.node_options import DeviceOptions, MachineOptions, PodChoice
 from numalet.cli.options import Options, argument, option, with_options
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput

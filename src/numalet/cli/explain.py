@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from numalet.cli import drawing_options, machine_options
+from numalet.cli import drawing_options, node_options, output
 from numalet.cli import kubelet_options as kubelet
 from numalet.cli.drawing_options import PictureFiles
 from numalet.cli.options import REQUIRED, RESULT, Options, argument, option, with_options
@@ -15,11 +15,14 @@ from numalet.cli.output import OutputFormat
 from numalet.cli.simulate import FORGET
 
 if TYPE_CHECKING:
+    from numalet.core.config.releases.release import Release
+    from numalet.core.config.rules import StartRefused
     from numalet.insight.explain.case import Case
     from numalet.insight.explain.story import Story
     from numalet.insight.explain.tally import Tally
     from numalet.insight.output.explanation_types import Explanation
     from numalet.insight.usecases.explaining import ExplainInputs, PreparedCase
+    from numalet.io.files.state_directory import StateDirectory
 
 EPILOG = """Examples:
 
@@ -70,9 +73,9 @@ class ExplainOptions(Options):
         "PATH",
     )
     forget: list[str] = FORGET
-    devices: machine_options.DeviceOptions
-    sizes: machine_options.Sizes
-    pod_choice: machine_options.PodChoice
+    devices: node_options.DeviceOptions
+    sizes: node_options.Sizes
+    pod_choice: node_options.PodChoice
     budget: str = option(
         "How long to search for what would have admitted the pod; 0 for no search.",
         "TIME",
@@ -112,7 +115,6 @@ def explain(options: ExplainOptions) -> None:
 
 def _run(question: ExplainInputs, options: ExplainOptions) -> int:
     """Prepare, trace, search, print; return the exit status."""
-    from numalet.cli import explain_view
     from numalet.cli.output import show_findings
     from numalet.core.config.rules import StartRefused
     from numalet.insight import decision_notes
@@ -125,7 +127,7 @@ def _run(question: ExplainInputs, options: ExplainOptions) -> int:
     show_findings(asked.notes)
     if isinstance(asked.case, StartRefused):
         release = asked.prepared.scenario.behaviour.release
-        explain_view.show_start_error(asked.case, options.output, asked.prepared.state_dir, release)
+        _show_start_error(asked.case, options.output, asked.prepared.state_dir, release)
         return 2
     traced = story.trace(asked.case.node, asked.case.pod)
     show_findings(decision_notes.notes(decision_notes.collect([traced.decision])))
@@ -135,8 +137,29 @@ def _run(question: ExplainInputs, options: ExplainOptions) -> int:
     if options.pictures.are_wanted:
         _write_pictures(explanation, asked.case, options.pictures)
     if not options.pictures.is_on_output:
-        explain_view.show(explanation, options.output)
+        _show(explanation, options.output)
     return 0 if traced.decision.admitted else 1
+
+
+def _show_start_error(
+    refused: StartRefused, chosen: OutputFormat, state_dir: StateDirectory | None, release: Release
+) -> None:
+    """Print why the kubelet would not start, like ``simulate``."""
+    from numalet.cli import simulate_view
+    from numalet.insight.output import explanation_document
+
+    if chosen is not OutputFormat.TABLE:
+        output.print_document(explanation_document.not_started(refused, release), chosen)
+    simulate_view.show_start_error(refused, OutputFormat.TABLE, state_dir, release)
+
+
+def _show(explanation: Explanation, chosen: OutputFormat) -> None:
+    if chosen is not OutputFormat.TABLE:
+        output.print_document(explanation, chosen)
+        return
+    from numalet.cli import explain_tables
+
+    output.print_all(explain_tables.story(explanation))
 
 
 def _write_pictures(explanation: Explanation, case: Case, pictures: PictureFiles) -> None:

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from numalet.cli import cluster_options
-from numalet.cli.cluster_options import ClassOptions, ClusterOptions
+from numalet.cli.cluster_options import ClassOptions, ClusterOptions, ScoreOption
 from numalet.cli.node_options import LogOptions
 from numalet.cli.options import Options, option, with_options
-from numalet.cli.scores import ScoreOption
 
 EPILOG: Final = """Examples:
 

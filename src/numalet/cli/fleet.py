@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import typer
 
-from numalet.cli import fleet_dashboard, fleet_days, fleet_keeping_away, fleet_options, fleet_wake
+from numalet.cli import fleet_days, fleet_keeping_away, fleet_serving, fleet_sources
 from numalet.cli.fleet_keeping_away import KeepingOptions
-from numalet.cli.fleet_options import OUTPUT, POD, WATCH, FleetFormat, Source
+from numalet.cli.fleet_sources import OUTPUT, POD, SHAPE, WATCH, FleetFormat, Source
 from numalet.cli.helping import Command, with_line_breaks
 from numalet.cli.options import Options, option, with_options
 from numalet.core.model import input_error
@@ -42,12 +40,6 @@ fleet_app = typer.Typer(
     epilog=with_line_breaks(EPILOG),
 )
 
-_SHAPE: Final = option(
-    "A shape that is asked about, as a file or as amounts; repeatable. Default: the shapes of the"
-    " pods that run or wait in the cluster.",
-    "POD",
-)
-
 
 class FitOptions(Options):
     pod: str = POD
@@ -60,7 +52,7 @@ class FitOptions(Options):
 
 
 class TrapsOptions(Options):
-    shape: list[str] = _SHAPE
+    shape: list[str] = SHAPE
     keeping: KeepingOptions
     source: Source
     watch: bool = WATCH
@@ -77,20 +69,6 @@ class FreeOptions(Options):
     most_sets: int = option("So many sets are tried at most.", "N", default=50_000, min=0)
     source: Source
     output: FleetFormat = OUTPUT
-
-
-class ServeOptions(Options):
-    listen: str = option(
-        "Where /metrics is; port 0 for any.", "HOST:PORT", default="127.0.0.1:9646"
-    )
-    every: float = option(
-        "How often --dump or --fleet is read again; a cluster is followed instead.",
-        "SECONDS",
-        default=15.0,
-        min=0.2,
-    )
-    shape: list[str] = _SHAPE
-    source: Source
 
 
 @fleet_app.command(
@@ -115,10 +93,10 @@ def fit(options: FitOptions) -> None:
     Each copy goes to the node that has the least left of those that admit it, and the next one
     finds the cluster as it is then. NUMA nodes, devices and CPUs are those that the kubelet gives.
     """
-    from numalet.cli import fleet_answers, fleet_sources
+    from numalet.cli import fleet_answers
     from numalet.insight.fleet.assessing import Assessor
 
-    shapes, assessor = fleet_options.shapes([options.pod]), Assessor()
+    shapes, assessor = fleet_sources.shapes([options.pod]), Assessor()
     raise typer.Exit(
         fleet_sources.answered(
             options.source,
@@ -155,10 +133,10 @@ def traps(options: TrapsOptions) -> None:
     --cordon and --taint keep pods away from them. Without --yes they only say what they would do;
     --undo gives back what this command has taken, and nothing else.
     """
-    from numalet.cli import fleet_answers, fleet_sources
+    from numalet.cli import fleet_answers
     from numalet.insight.fleet.traps import TrapFinder
 
-    shapes, finder = fleet_options.shapes(options.shape), TrapFinder()
+    shapes, finder = fleet_sources.shapes(options.shape), TrapFinder()
     keeping = options.keeping
     if keeping.how is not None:
         if options.watch:
@@ -201,11 +179,11 @@ def free(options: FreeOptions) -> None:
     Pods of a higher priority, of DaemonSets and of the node's own files stay, and disruption
     budgets are kept. Every answer is asked of the node once more.
     """
-    from numalet.cli import fleet_answers, fleet_sources
+    from numalet.cli import fleet_answers
     from numalet.insight.fleet.free import FreeQuestion
     from numalet.insight.fleet.victims import VictimRules
 
-    shapes = fleet_options.shapes([options.pod])
+    shapes = fleet_sources.shapes([options.pod])
     if len(shapes) != 1:
         raise input_error.Invalid(
             f"{options.pod!r} contains {len(shapes)} pod shapes",
@@ -231,42 +209,4 @@ def free(options: FreeOptions) -> None:
 
 
 fleet_days.register(fleet_app)
-fleet_dashboard.register(fleet_app)
-
-
-@fleet_app.command(
-    "serve",
-    cls=Command,
-    short_help="Show stranded resources, traps and fits to Prometheus.",
-    epilog=with_line_breaks(
-        """Examples:
-
-  numalet fleet serve
-  numalet fleet serve --listen 0.0.0.0:9646 --shape train.yaml
-  numalet fleet serve --dump dump.json --every 30
-
-Exit status: 0 ended by Ctrl-C or SIGTERM, 2 unusable input, 3 a bug.
-"""
-    ),
-)
-@with_options
-def serve(options: ServeOptions) -> None:
-    """Serve metrics of each pool: stranded resources, trap nodes, fits of shapes, publishers' age.
-
-    They are current within about a second of a change in the cluster. While it can not be followed
-    they stay as they are, numalet_fleet_up is 0, and numalet_fleet_view_age_seconds says how old
-    they are. Alert rules for them are in packaging/prometheus. The line 'serving' on the error
-    stream says that the first answer is there; then /readyz answers 200, as /healthz does always.
-    """
-    from numalet.cli import fleet_sources
-
-    shapes = fleet_options.shapes(options.shape)
-    fleet_sources.serve(options.source, shapes, options.listen, options.every)
-
-
-fleet_app.command(
-    "wake",
-    cls=Command,
-    short_help="Have waiting pods tried again as soon as a node would have them.",
-    epilog=with_line_breaks(fleet_wake.EPILOG),
-)(fleet_wake.wake)
+fleet_serving.register(fleet_app)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from numalet.cli import output, progress
-from numalet.cli.fleet_options import FleetFormat
+from numalet.cli.fleet_sources import FleetFormat
 from numalet.cli.output import OutputFormat
+from numalet.core.cluster.cluster import Cluster
+from numalet.core.model import input_error
+from numalet.core.model.findings import BadInput
 
 if TYPE_CHECKING:
     from numalet.core.cluster.cluster import Cluster
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from numalet.insight.fleet.variants import NodeVariants
     from numalet.insight.output.fleet_fit_document import KeptAwayDocument
     from numalet.io.documents.pod_shapes import PodShape
+
 
 _ASKING: Final = "asking the nodes"
 
@@ -105,11 +109,11 @@ def free(
 
     Raises ``BadInput`` if an unknown node was named.
     """
-    from numalet.cli import fleet_csv, fleet_names, fleet_view
+    from numalet.cli import fleet_csv, fleet_view
     from numalet.insight.fleet import free_copies, moves
     from numalet.insight.output import fleet_free_document
 
-    fleet_names.check_nodes(cluster, question.only)
+    check_nodes(cluster, question.only)
     with progress.waiting(_ASKING):
         answer = free_copies.free_copies(cluster, shape.pod, shape.count, question)
         planned = [
@@ -129,11 +133,11 @@ def free(
 def what_if(
     cluster: Cluster, others: NodeVariants, scoring: Scoring | None, form: FleetFormat
 ) -> int:
-    from numalet.cli import fleet_csv, fleet_days_view, fleet_options
+    from numalet.cli import fleet_csv, fleet_days_view
     from numalet.insight.fleet import what_if as asking
     from numalet.insight.output import fleet_days_document
 
-    with fleet_options.progress(len(others), "nodes") as done:
+    with progress.steps(len(others), "nodes") as done:
         answer = asking.what_if(cluster, others, other_scoring=scoring, done=done)
     if form is FleetFormat.TABLE:
         fleet_days_view.what_if(cluster, answer)
@@ -164,3 +168,33 @@ def replay(
         case FleetFormat.TABLE:
             fleet_days_view.replay(cluster, answer, rules)
     return 0
+
+
+def check_pools(cluster: Cluster, names: Iterable[str]) -> None:
+    """Raise ``BadInput`` for an unknown pool."""
+    known = list(cluster.pools())
+    unknown = [each for each in names if each not in known]
+    if unknown:
+        text = _listed(known)
+        raise BadInput(
+            [input_error.NotFound(f"unknown pool {each!r}; pools: {text}") for each in unknown]
+        )
+
+
+def check_nodes(cluster: Cluster, names: Iterable[str]) -> None:
+    """Raise ``BadInput`` for a node that is unknown or undecided."""
+    unknown = [each for each in names if each not in cluster.nodes]
+    if unknown:
+        text = _listed(sorted(cluster.nodes))
+        raise BadInput(
+            [
+                input_error.NotFound(f"unknown or undecided node {each!r}; nodes: {text}")
+                for each in unknown
+            ]
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    from numalet.cli import fleet_view
+
+    return fleet_view.some(each or "''" for each in names) or "none"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from numalet.cli import release_options
+from numalet.cli import node_options
 from numalet.cli.options import Options, option
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput
@@ -42,7 +42,7 @@ class ChangeOptions(Options):
     )
     cpu_options: list[str] = option("Options of the CPU Manager, in the same way.", "KEY=VALUE,...")
     memory_policy: str | None = option("Policy of the Memory Manager: None or Static.", "POLICY")
-    release: str | None = release_options.release_option("Release of the kubelets, such as 1.36.")
+    release: str | None = node_options.release_option("Release of the kubelets, such as 1.36.")
     machine: list[str] = option(
         "Other machines, with the devices of their description: for all nodes, those of a pool, or"
         " so many of them (10, 25%), the first ones by name; repeatable.",
@@ -92,7 +92,7 @@ def variants(fleet: OpenedCluster, changes: ChangeOptions) -> NodeVariants:
 
     Raises ``BadInput`` if a machine, the release or a pool is unknown, or every kubelet refuses.
     """
-    from numalet.cli import fleet_names, output
+    from numalet.cli import fleet_answers, output
     from numalet.core.config.releases import table, versions
     from numalet.core.config.rules import StartRefused
     from numalet.insight.fleet import variants as making
@@ -103,7 +103,7 @@ def variants(fleet: OpenedCluster, changes: ChangeOptions) -> NodeVariants:
         raise input_error.Required(
             "no change given; use --policy, --release or --machine, for example"
         ).bad_input()
-    fleet_names.check_pools(fleet.cluster, changes.pool)
+    fleet_answers.check_pools(fleet.cluster, changes.pool)
     release = None
     if changes.release is not None:
         minor = versions.minor_version(changes.release)
@@ -151,7 +151,7 @@ def shares(cluster: Cluster, given: Iterable[str]) -> tuple[MachineShare, ...]:
 
 
 def _share(cluster: Cluster, given: str) -> MachineShare:
-    from numalet.cli import fleet_names
+    from numalet.cli import fleet_answers
     from numalet.insight.fleet.variants import MachineShare
     from numalet.io.machines import open_machine
 
@@ -161,7 +161,7 @@ def _share(cluster: Cluster, given: str) -> MachineShare:
         # A path may contain the sign too; the value of a label contains no slash.
         pool, name = "", named
     pools = cluster.pools()
-    fleet_names.check_pools(cluster, [pool] if pool else ())
+    fleet_answers.check_pools(cluster, [pool] if pool else ())
     there = len(pools[pool]) if pool else len(cluster.nodes)
     machine = open_machine(name)
     return MachineShare(

@@ -7,12 +7,12 @@ from typing import Final
 
 import typer
 
-from numalet.cli import fleet_changes, fleet_options
+from numalet.cli import fleet_changes, fleet_sources
+from numalet.cli.cluster_options import ScoreOption
 from numalet.cli.fleet_changes import ChangeOptions, StrategyOption
-from numalet.cli.fleet_options import OUTPUT, FleetFormat, Source
+from numalet.cli.fleet_sources import OUTPUT, FleetFormat, Source
 from numalet.cli.helping import Command, with_line_breaks
 from numalet.cli.options import REQUIRED, Options, argument, option, with_options
-from numalet.cli.scores import ScoreOption
 from numalet.core.model import input_error
 
 _WHAT_IF: Final = """Examples:
@@ -80,7 +80,7 @@ def what_if(options: FleetWhatIfOptions) -> None:
     On each node that changes its pods come again in the order in which they started; those that it
     rejects, and then those that wait, are tried on all nodes.
     """
-    from numalet.cli import fleet_answers, fleet_sources
+    from numalet.cli import fleet_answers
     from numalet.insight.fleet.scoring import Scoring, Strategy
 
     opened = fleet_sources.opened(options.source)
@@ -96,13 +96,13 @@ def replay(options: FleetReplayOptions) -> None:
 
     The difference is what the blind scheduler costs: rejections, waiting, idle devices.
     """
-    from numalet.cli import fleet_answers, fleet_sources
+    from numalet.cli import fleet_answers
     from numalet.insight.fleet.preference import Preference
     from numalet.insight.fleet.replay import ReplayRules
     from numalet.insight.fleet.scoring import Scoring, Strategy
     from numalet.io.documents import pod_trace
 
-    named = {each.name: each.pod for each in fleet_options.shapes(options.shapes)}
+    named = {each.name: each.pod for each in fleet_sources.shapes(options.shapes)}
     arrivals = pod_trace.load(options.trace, named)
     scoring = Scoring(Strategy(options.strategy.value))
     if options.weights is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from numalet.cli.fleet_options import FleetFormat, SourceOptions
+from numalet.cli.fleet_sources import FleetFormat, SourceOptions
 from numalet.cli.options import Options, option
 from numalet.core.model import input_error
 

@@ -1,20 +1,76 @@
-"""Opens the cluster for a command of ``numalet fleet``."""
+"""The cluster of a command of ``numalet fleet``: the options that name it, and its reading."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
 
 from numalet.cli import output, progress
+from numalet.cli.cluster_options import ClassOptions, ClusterOptions
+from numalet.cli.options import REQUIRED, Options, Part, argument, option
 from numalet.core.model import input_error
 from numalet.core.model.value import replace
 
 if TYPE_CHECKING:
-    from numalet.cli.fleet_options import SourceOptions
     from numalet.cluster.addresses import ListenAddress
     from numalet.core.cluster.cluster import Cluster
     from numalet.insight.usecases.clusters import ClusterSources, OpenedCluster
     from numalet.io.documents.pod_shapes import PodShape
+
+
+class FleetFormat(StrEnum):
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+
+
+OUTPUT: Final = option("How the answer is printed.", name="-o", default=FleetFormat.TABLE)
+POD: Final = argument(
+    "A pod, Job or other workload (a file, '-' for the standard input), or what one asks for:"
+    " nvidia.com/gpu=4,cpu=16,memory=128Gi.",
+    "POD",
+    default=REQUIRED,
+)
+SHAPE: Final = option(
+    "A shape that is asked about, as a file or as amounts; repeatable. Default: the shapes of the"
+    " pods that run or wait in the cluster.",
+    "POD",
+)
+WATCH: Final = option(
+    "Stay, follow the cluster, and answer again within about a second when the answer is another"
+    " one; not of --dump or --fleet, which stay as they are."
+)
+
+
+class SourceOptions(Options):
+    """The source of the cluster, as given by the user."""
+
+    cluster: ClusterOptions
+    dump: list[str] = option(
+        "Output of 'kubectl get nodes,pods,pdb -A -o json', a folder of such files (must-gather),"
+        " the same as .gz or .tar.gz, or '-'; repeatable.",
+        "PATH",
+    )
+    fleet: Path | None = option(
+        "A description of a fleet: nodes by machine and configuration.", "FILE"
+    )
+    classes: ClassOptions
+
+    @property
+    def is_live(self) -> bool:
+        return not self.dump and self.fleet is None
+
+
+Source = Annotated[SourceOptions, Part(panel="The cluster (by default that of the kubeconfig)")]
+
+
+def shapes(given: Iterable[str]) -> tuple[PodShape, ...]:
+    """Read the shapes. Raises ``BadInput``."""
+    from numalet.io.documents import pod_shapes
+
+    return pod_shapes.load(given)
 
 
 def opened(source: SourceOptions) -> OpenedCluster:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from numalet.cli import kubelet_options as kubelet
-from numalet.cli import machine_options, output
+from numalet.cli import node_options, output
 from numalet.cli.cluster_options import ClusterOptions
 from numalet.cli.options import Options, option, with_options
 
@@ -55,10 +55,10 @@ _failing: Final = functools.partial(option, panel="Nodes that fail")
 
 class HollowOptions(Options):
     nodes: int = option("How many nodes, machines in turn.", "N", default=1)
-    machine: list[str] = machine_options.MACHINES
-    sizes: machine_options.Sizes
+    machine: list[str] = node_options.MACHINES
+    sizes: node_options.Sizes
     config: list[Path] = kubelet.CONFIG_FILES
-    devices: machine_options.DeviceOptions
+    devices: node_options.DeviceOptions
     cluster: ClusterOptions
     pool: str = option("Value of the label numalet.dev/pool of the nodes.", "NAME", default="")
     name_prefix: str = option("Nodes are PREFIX-0, PREFIX-1, ...", "PREFIX", default="hollow")

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
+from numalet.cli.node_options import ReleaseOptions
 from numalet.cli.options import Options, Part, option
-from numalet.cli.release_options import ReleaseOptions
 from numalet.core.model import input_error
 from numalet.core.model.findings import Findings, Location
 

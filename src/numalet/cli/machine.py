@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from numalet.cli import drawing_options, machine_options, output
+from numalet.cli import drawing_options, node_options, output
 from numalet.cli.drawing_options import PictureFiles
 from numalet.cli.options import Options, argument, option, with_options
 from numalet.cli.output import OutputFormat
@@ -52,7 +52,7 @@ class MachineCommandOptions(Options):
     )
     named: str | None = option("The same, as an option.", "MACHINE", "-m --machine")
     sysfs: Path | None = option("A folder that is a /sys, or holds one.", "PATH")
-    sizes: machine_options.Sizes
+    sizes: node_options.Sizes
     view: ViewOption = option(
         "The machine as it is, or as the kubelet sees it.", default=ViewOption.KERNEL
     )
@@ -117,12 +117,12 @@ def _refuse_more(*others: str | Path | None) -> None:
 
 
 def _list_profiles(chosen: OutputFormat) -> None:
-    from numalet.cli import profile_table
+    from numalet.cli import machine_picture
     from numalet.insight.usecases import profile_rows
 
     rows = profile_rows.profile_rows()
     if chosen is OutputFormat.TABLE:
-        output.print_all([profile_table.table(rows), "", profile_table.HOW_TO])
+        output.print_all([machine_picture.table(rows), "", machine_picture.HOW_TO])
     else:
         from numalet.insight.output import machine_document
 

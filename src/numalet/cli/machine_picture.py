@@ -14,12 +14,14 @@ from numalet.core.model import cpu_set
 from numalet.core.model.machine_info import HugePages
 from numalet.core.model.machine_queries import NodeClass
 from numalet.insight.maps.machine_map import MachineMap, MachineNodeRow, View
+from numalet.insight.maps.profile_list import ProfileRow
 from numalet.wording import numbers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.panel import Panel
     from rich.table import Table
+
 
 _MOST_BOXES: Final = 8
 _MOST_COLUMNS: Final = 14
@@ -200,3 +202,25 @@ def _by_distance(row: MachineNodeRow, names: list[int] | None) -> str:
     for name, distance in zip(names, row.distances, strict=True):
         groups.setdefault(distance, []).append(name)
     return "; ".join(f"{far}: {cpu_set.text(groups[far])}" for far in sorted(groups))
+
+
+HOW_TO: Final = (
+    "-m profile:NAME uses one; --devices profile:NAME adds the devices of those that have some."
+)
+
+
+def table(rows: Iterable[ProfileRow]) -> Table:
+    """Return one row per profile, its size before its description."""
+    from rich.table import Table
+
+    drawn = Table(box=None, expand=True, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
+    drawn.add_column("Profile", no_wrap=True)
+    drawn.add_column("Nodes", justify="right")
+    drawn.add_column("with\nCPUs", justify="right")
+    drawn.add_column("CPUs", justify="right")
+    drawn.add_column("Memory", justify="right", no_wrap=True)
+    drawn.add_column("What it is like", ratio=1)
+    for row in rows:
+        numbers = (row.numa_nodes, row.nodes_with_cpus, row.cpus)
+        drawn.add_row(row.name, *map(str, numbers), size_text(row.memory_bytes), row.about)
+    return drawn

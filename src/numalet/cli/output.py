@@ -42,6 +42,14 @@ _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 
 
+class MatrixFormat(StrEnum):
+    """How a matrix of variants is printed."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+
+
 class OutputFormat(StrEnum):
     TABLE = "table"
     JSON = "json"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -77,3 +77,13 @@ def _show_time(text: str, is_over: threading.Event) -> None:
         wait, is_drawn = 1.0, True
     if is_drawn:
         output.redraw()
+
+
+@contextmanager
+def steps(whole: int, text: str) -> Iterator[Callable[[], None]]:
+    """Return a function to call after each step; the bar is on the error stream."""
+    bar = Progress(whole, text)
+    try:
+        yield bar.advance
+    finally:
+        bar.finish()

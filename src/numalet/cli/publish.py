@@ -10,11 +10,9 @@ import typer
 
 from numalet.cli import node_options, output
 from numalet.cli.cluster_options import ClusterOptions
-from numalet.cli.machine_options import MachineOptions
-from numalet.cli.node_options import LogOptions
+from numalet.cli.node_options import LogOptions, MachineOptions, ReleaseOptions
 from numalet.cli.options import Options, option, with_options
 from numalet.cli.output import OutputFormat
-from numalet.cli.release_options import ReleaseOptions
 
 EPILOG = """Examples:
 

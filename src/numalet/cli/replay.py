@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from numalet.cli import output, release_options
+from numalet.cli import node_options, output
 from numalet.cli.options import REQUIRED, Options, argument, option, with_options
 from numalet.cli.output import OutputFormat, print_document
 from numalet.core.model.value import Mutable, field
@@ -47,7 +47,7 @@ class ReplayOptions(Options):
         "FILE...",
         default=REQUIRED,
     )
-    release: str | None = release_options.release_option(
+    release: str | None = node_options.release_option(
         "Release of scenarios that name none, such as 1.34; one that names another can not be used."
         " Default: 1.32."
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from numalet.cli import kubelet_options as kubelet
-from numalet.cli.machine_options import MachineOptions
+from numalet.cli.node_options import MachineOptions
 from numalet.cli.options import Options, option, with_options
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from numalet.cli import node_options, release_options
+from numalet.cli import node_options
 from numalet.cli.helping import Command
 from numalet.cli.options import REQUIRED, Options, argument, option, with_options
 from numalet.cli.output import OutputFormat
@@ -141,7 +141,7 @@ class CommandOptions(Options):
     policy: str | None = option(
         "none, best-effort, restricted or single-numa-node; default: restricted.", "POLICY"
     )
-    release: str | None = release_options.release_option(
+    release: str | None = node_options.release_option(
         "Release of the kubelet to follow, such as 1.34; default: 1.32."
     )
     wait: str | None = option("Wait until it fits, at most this long: 30 (s), 5m.", "[=TIME]")

@@ -9,7 +9,7 @@ import typer
 
 from numalet.cli import kubelet_options as kubelet
 from numalet.cli.drawing_options import PictureFiles
-from numalet.cli.machine_options import DeviceOptions, MachineOptions, PodChoice
+from numalet.cli.node_options import DeviceOptions, MachineOptions, PodChoice
 from numalet.cli.options import RESULT, Options, argument, option, with_options
 from numalet.cli.output import OutputFormat
 from numalet.core.model import input_error

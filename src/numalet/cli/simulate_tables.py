@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from numalet.cli import breaking, memory_table, node_tables, output
+from numalet.cli import breaking, node_tables, output
 from numalet.cli.simulate_view import SimulationResult, decisions_of
 from numalet.core.admission.decision import Decision
 from numalet.core.config.behaviour import Mode
@@ -54,7 +54,7 @@ def tables(result: SimulationResult) -> Iterator[RenderableType]:
         yield Text("")
     after = result.map()
     if after.nodes:
-        yield from memory_table.memory_table(after)
+        yield from node_tables.memory_table(after)
         left_out = set(result.session.machine.node_ids) - {row.node_id for row in after.nodes}
         if left_out:
             yield Text(english.of_reason(GivesNoMemory(numa_mask.of(left_out))))

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from numalet.cli import drawing_options, machine_options, state_pictures
+from numalet.cli import drawing_options, node_options, state_pictures
 from numalet.cli import kubelet_options as kubelet
 from numalet.cli.drawing_options import PictureFiles
 from numalet.cli.helping import Command, with_line_breaks
-from numalet.cli.machine_options import DeviceOptions, MachineOptions, PodChoice
+from numalet.cli.node_options import DeviceOptions, MachineOptions, PodChoice, ReleaseOptions
 from numalet.cli.options import REQUIRED, RESULT, Options, argument, option, with_options
 from numalet.cli.output import OutputFormat
-from numalet.cli.release_options import ReleaseOptions
 from numalet.cli.state_pictures import PictureChoice
 from numalet.core.model.value import replace
 
@@ -91,7 +90,7 @@ class VerifyOptions(Options):
         "MACHINE",
         "-m",
     )
-    sizes: machine_options.Sizes
+    sizes: node_options.Sizes
     release: ReleaseOptions
     strict: bool = _STRICT
     output: OutputFormat = RESULT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from numalet.cli.machine_options import DeviceOptions, Sizes
+from numalet.cli.node_options import DeviceOptions, Sizes
 from numalet.cli.options import Options, option
 from numalet.core.model.value import Value
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from numalet.cli import drawing_options, machine_options, release_options
+from numalet.cli import drawing_options, node_options
 from numalet.cli import kubelet_options as kubelet
-from numalet.cli.matrix_format import MatrixFormat
 from numalet.cli.options import Options, argument, option, with_options
+from numalet.cli.output import MatrixFormat
 from numalet.core.model.value import replace
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class WhatIfOptions(Options):
         "PODS...",
     )
     config: list[Path] = option("KubeletConfiguration, YAML or JSON; repeatable.", "FILE", "-c")
-    machine: list[str] = machine_options.MACHINES
+    machine: list[str] = node_options.MACHINES
     policies: list[str] = option("Topology policies; default: all.", "POLICY,...")
     scopes: list[str] = option("Topology scopes; default: all.", "SCOPE,...")
     options: list[str] = option(
@@ -66,15 +66,15 @@ class WhatIfOptions(Options):
         "Releases of the kubelet, such as 1.32,1.36; repeatable. Default: that of the"
         " configuration, or of the kubelet at hand, else 1.32.",
         "RELEASE,...",
-        autocompletion=release_options.names,
+        autocompletion=node_options.release_names,
     )
     orders: int = option(
         "Arrival orders: the given one, then random ones.", "N", default=1, min=1, max=100_000
     )
     seed: int = option("Seed of the random orders.", "N", default=0)
-    devices: machine_options.DeviceOptions
-    sizes: machine_options.Sizes
-    pod_choice: machine_options.PodChoice
+    devices: node_options.DeviceOptions
+    sizes: node_options.Sizes
+    pod_choice: node_options.PodChoice
     output: MatrixFormat = option(
         "How the result is printed.", name="-o", default=MatrixFormat.TABLE
     )

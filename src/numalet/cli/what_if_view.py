@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, assert_never
 
 from numalet.cli import breaking, output
-from numalet.cli.matrix_format import MatrixFormat
-from numalet.cli.output import OutputFormat
+from numalet.cli.output import MatrixFormat, OutputFormat
 from numalet.core.config.behaviour import Mode
 from numalet.core.config.rules import StartStage
 from numalet.core.model import resources

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from numalet.cli import kubelet_options
 from numalet.cli.kubelet_options import KubeletFlags
-from numalet.cli.machine_options import DeviceOptions, MachineOptions
+from numalet.cli.node_options import DeviceOptions, MachineOptions
 from numalet.cli.options import REQUIRED, Options, Part, argument, option, with_options
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput

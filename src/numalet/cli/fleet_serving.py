@@ -1,0 +1,133 @@
+"""``numalet fleet dashboard``, ``serve`` and ``wake``: commands that run until a signal comes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import typer
+
+from numalet.cli import dashboard, output
+from numalet.cli.cluster_options import ClusterOptions
+from numalet.cli.fleet_sources import SHAPE, Source
+from numalet.cli.helping import Command, with_line_breaks
+from numalet.cli.options import Options, option, with_options
+
+_DASHBOARD: Final = """Examples:
+
+  # the cluster of the kubeconfig, followed until Ctrl-C
+  numalet fleet dashboard
+
+  # what kubectl printed, on port 8080, in a browser
+  numalet fleet dashboard --dump dump.json --listen 8080 --open
+
+Pages are served on this machine alone; the link that is printed works once.
+From another machine, with --listen 8080: ssh -L 8080:127.0.0.1:8080 HOST
+
+Exit status: 0 ended by Ctrl-C, 2 unusable input, 3 a bug.
+"""
+_SERVE: Final = """Examples:
+
+  numalet fleet serve
+  numalet fleet serve --listen 0.0.0.0:9646 --shape train.yaml
+  numalet fleet serve --dump dump.json --every 30
+
+Exit status: 0 ended by Ctrl-C or SIGTERM, 2 unusable input, 3 a bug.
+"""
+_WAKE: Final = """Examples:
+
+  # one for a cluster, where state is published and pods wait for it
+  numalet fleet wake --kubeconfig cluster.yaml
+
+It changes the label numalet.dev/changed of a node, only while a pod waits that the node would have
+now; it needs get, list, watch of nodes, pods and numalet.dev, and patch of nodes.
+
+Exit status: 0 ended by a signal, 2 unusable input or an API server that refuses, 3 a bug.
+"""
+
+
+class FleetDashboardOptions(Options):
+    source: Source
+    listen: str = option(
+        "Where to serve the pages: an address of loopback; port 0 is any that is free.",
+        "[HOST:]PORT",
+        default="0",
+    )
+    opened: bool = dashboard.OPEN
+
+
+@with_options
+def fleet_dashboard(options: FleetDashboardOptions) -> None:
+    """Show a cluster in a browser: traps, free room per NUMA node, and where a pod would fit."""
+    from numalet.cli import dashboard_serving, fleet_sources
+    from numalet.cluster.shown_fleet import StillFleet
+
+    address = dashboard_serving.address(options.listen)
+    if options.source.is_live:
+        import asyncio
+
+        asyncio.run(
+            fleet_sources.followed_dashboard(options.source, address, is_opened=options.opened)
+        )
+        return
+    still = StillFleet(fleet_sources.opened(options.source).cluster)
+    dashboard_serving.serve(None, address, is_opened=options.opened, fleet=still)
+
+
+class ServeOptions(Options):
+    listen: str = option(
+        "Where /metrics is; port 0 for any.", "HOST:PORT", default="127.0.0.1:9646"
+    )
+    every: float = option(
+        "How often --dump or --fleet is read again; a cluster is followed instead.",
+        "SECONDS",
+        default=15.0,
+        min=0.2,
+    )
+    shape: list[str] = SHAPE
+    source: Source
+
+
+@with_options
+def serve(options: ServeOptions) -> None:
+    """Serve metrics of each pool: stranded resources, trap nodes, fits of shapes, publishers' age.
+
+    They are current within about a second of a change in the cluster. While it can not be followed
+    they stay as they are, numalet_fleet_up is 0, and numalet_fleet_view_age_seconds says how old
+    they are. Alert rules for them are in packaging/prometheus. The line 'serving' on the error
+    stream says that the first answer is there; then /readyz answers 200, as /healthz does always.
+    """
+    from numalet.cli import fleet_sources
+
+    shapes = fleet_sources.shapes(options.shape)
+    fleet_sources.serve(options.source, shapes, options.listen, options.every)
+
+
+@with_options
+def wake(cluster: ClusterOptions) -> None:
+    """Touch nodes for which pods wait, so that the scheduler tries these pods again."""
+    import asyncio
+
+    from numalet.cluster import waker
+
+    asyncio.run(waker.live(cluster.access(), output.say))
+
+
+def register(app: typer.Typer) -> None:
+    app.command(
+        "dashboard",
+        cls=Command,
+        short_help="Show a cluster in a browser.",
+        epilog=with_line_breaks(_DASHBOARD),
+    )(fleet_dashboard)
+    app.command(
+        "serve",
+        cls=Command,
+        short_help="Show stranded resources, traps and fits to Prometheus.",
+        epilog=with_line_breaks(_SERVE),
+    )(serve)
+    app.command(
+        "wake",
+        cls=Command,
+        short_help="Have waiting pods tried again as soon as a node would have them.",
+        epilog=with_line_breaks(_WAKE),
+    )(wake)
