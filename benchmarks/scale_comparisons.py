@@ -12,7 +12,7 @@ from time import process_time
 from benchmarks import page, timing
 
 from numalet.core.hints import merging
-from numalet.core.hints.hint import Hint
+from numalet.core.hints.provider import Hint
 from numalet.core.model import numa_mask
 from numalet.core.model.pod import Pod
 from numalet.core.node.node import Node

@@ -72,16 +72,16 @@ if TYPE_CHECKING:
     from numalet.core.config.releases.table import RELEASES as RELEASES
     from numalet.core.config.rules import NodeRules as NodeRules
     from numalet.core.config.rules import StartRefused as StartRefused
-    from numalet.core.hints.hint import Candidates as Candidates
-    from numalet.core.hints.hint import Hint as Hint
-    from numalet.core.hints.hint import HintFamily as HintFamily
-    from numalet.core.hints.hint import Impossible as Impossible
-    from numalet.core.hints.hint import NoPreference as NoPreference
     from numalet.core.hints.merging import merge as merge_hints
+    from numalet.core.hints.provider import Candidates as Candidates
+    from numalet.core.hints.provider import Hint as Hint
+    from numalet.core.hints.provider import HintFamily as HintFamily
+    from numalet.core.hints.provider import Impossible as Impossible
+    from numalet.core.hints.provider import NoPreference as NoPreference
+    from numalet.core.hints.provider import Reason as Reason
     from numalet.core.hints.provider import Refused as Refused
     from numalet.core.hints.provider import RefusedMidway as RefusedMidway
     from numalet.core.hints.provider import ResourceManager as ResourceManager
-    from numalet.core.hints.reasons import Reason as Reason
     from numalet.core.managers.device.inventory import Device as Device
     from numalet.core.managers.device.inventory import Health as Health
     from numalet.core.managers.device.preference import PreferredDevices as PreferredDevices
@@ -142,7 +142,7 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "BadInput": "numalet.core.model.findings",
     "Behaviour": "numalet.core.config.behaviour",
-    "Candidates": "numalet.core.hints.hint",
+    "Candidates": "numalet.core.hints.provider",
     "Changes": "numalet.core.snapshot.changes",
     "Cluster": "numalet.core.cluster.cluster",
     "ConfigSources": "numalet.io.documents.kubelet_config",
@@ -155,9 +155,9 @@ _PUBLIC = {
     "ExtraManager": "numalet.core.snapshot.slots",
     "Finding": "numalet.core.model.findings",
     "Health": "numalet.core.managers.device.inventory",
-    "Hint": "numalet.core.hints.hint",
-    "HintFamily": "numalet.core.hints.hint",
-    "Impossible": "numalet.core.hints.hint",
+    "Hint": "numalet.core.hints.provider",
+    "HintFamily": "numalet.core.hints.provider",
+    "Impossible": "numalet.core.hints.provider",
     "KubeletConfig": "numalet.core.config.kubelet_config",
     "LoadedMachine": "numalet.io.machines",
     "Location": "numalet.core.model.findings",
@@ -165,7 +165,7 @@ _PUBLIC = {
     "MachineInfo": "numalet.core.model.machine_info",
     "MemoryBlock": "numalet.core.managers.memory.ledger",
     "NATIVE": "numalet.core.config.behaviour",
-    "NoPreference": "numalet.core.hints.hint",
+    "NoPreference": "numalet.core.hints.provider",
     "Node": "numalet.core.node.node",
     "NodeRules": "numalet.core.config.rules",
     "Placement": "numalet.core.snapshot.placement",
@@ -174,7 +174,7 @@ _PUBLIC = {
     "QosClass": "numalet.core.model.pod",
     "Quantity": "numalet.core.model.quantity",
     "RELEASES": "numalet.core.config.releases.table",
-    "Reason": "numalet.core.hints.reasons",
+    "Reason": "numalet.core.hints.provider",
     "Recorder": "numalet.core.admission.recorder",
     "Refused": "numalet.core.hints.provider",
     "RefusedMidway": "numalet.core.hints.provider",

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from numalet.core.hints.filtering import Offer, Ruled
 from numalet.core.hints.fitness import Distances
-from numalet.core.hints.hint import (
+from numalet.core.hints.provider import (
     Candidates,
     Hint,
     HintFamily,
@@ -26,7 +26,7 @@ from numalet.core.hints.hint import (
 )
 from numalet.core.managers.cpu import hints as cpu_hints
 from numalet.core.managers.cpu import topology
-from numalet.core.managers.cpu.take_aligned import Reach
+from numalet.core.managers.cpu.take_packed import Reach
 from numalet.core.managers.device.hints import TouchedSets
 from numalet.core.managers.device.inventory import Device, KnownDevices
 from numalet.core.managers.memory import hints

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 
 from numalet.core.hints.fitness import Distances
-from numalet.core.hints.hint import Hint
+from numalet.core.hints.provider import Hint
 
 
 def merge(

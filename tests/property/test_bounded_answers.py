@@ -15,7 +15,7 @@ from numalet.core.admission.recorder import Recorder
 from numalet.core.hints import filtering, rule_merging
 from numalet.core.hints.filtering import Offer
 from numalet.core.hints.fitness import Distances
-from numalet.core.hints.hint import ProviderHints
+from numalet.core.hints.provider import ProviderHints
 from numalet.core.model.pod import Pod
 from numalet.core.snapshot.snapshot import Snapshot
 from oracles import certificates, implicit_problems

@@ -26,9 +26,9 @@ from numalet.core.managers.cpu import (
     take_packed,
     topology,
 )
-from numalet.core.managers.cpu.combination_storage import copied, overwritten
 from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.managers.cpu.reasons import AccountingError, TooFewCpus, Unpickable, WouldHang
+from numalet.core.managers.cpu.take_distributed import copied, overwritten
 from numalet.core.managers.cpu.take_packed import Packing
 from numalet.core.managers.cpu.topology import CpuTopology
 from oracles import cpu_assignment_by_rules as by_rules

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.core.hints.hint import Hint
-from numalet.core.hints.provider import Refused
-from numalet.core.managers.cpu import demand, validation
+from numalet.core.hints.provider import Hint, Refused
+from numalet.core.managers.cpu import static_policy
 from numalet.core.managers.cpu.hints import CpuHintFamily
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.cpu.static_policy import CpuStaticPolicy
@@ -140,7 +139,7 @@ def test_every_container_has_as_many_cpus_as_it_asked_for_and_no_reserved_one(
     for pod in there:
         for container in pod.containers():
             held = ledger.cpus_of(pod.uid, container.name) or frozenset()
-            assert demand.of_container(pod, container) == len(held)
+            assert static_policy.of_container(pod, container) == len(held)
             assert held <= manager.allocatable
 
 
@@ -160,7 +159,7 @@ def test_every_state_with_a_shared_pool_is_accepted_at_the_next_start(
 ) -> None:
     for ledger, _ in states(manager, history):
         if ledger.default:
-            assert ledger is validation.restored(ledger, manager)
+            assert ledger is static_policy.restored(ledger, manager)
 
 
 @given(st.sampled_from(MANAGERS), histories())

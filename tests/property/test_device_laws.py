@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numalet.core.checkpoint import device_file
-from numalet.core.hints.hint import Hint, Impossible, NoPreference
-from numalet.core.hints.provider import Refused
+from numalet.core.hints.provider import Hint, Impossible, NoPreference, Refused
 from numalet.core.managers.device import allocation, hints, registration
 from numalet.core.managers.device.device_policy import DevicePolicy
 from numalet.core.managers.device.inventory import Device, Health

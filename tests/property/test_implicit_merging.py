@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numalet.core.config.rules import TopologyPolicy
 from numalet.core.hints import filtering, merging, policies, rule_merging
 from numalet.core.hints.filtering import Ruled
-from numalet.core.hints.hint import Hint
+from numalet.core.hints.provider import Hint
 from numalet.core.model import numa_mask
 from oracles import implicit_problems, merge_by_walking
 from oracles.implicit_problems import Answers, Problem

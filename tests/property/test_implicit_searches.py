@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from numalet.core.hints import near_sets, nearest_set, remaining_set
+from numalet.core.hints import nearest_set, nearest_terms, remaining_set
 from numalet.core.hints.fitness import Distances
 from numalet.core.hints.lowest_set import LowestSet
 from numalet.core.hints.multi_knapsack import Budget, BudgetUsedUp, SharingOut
@@ -132,7 +132,7 @@ def test_no_exchange_is_left_that_brings_a_set_closer(
     distances: Distances, start: NumaMask, possible: set[NumaMask]
 ) -> None:
     rows = distances.rows
-    field = near_sets.DistanceTable(
+    field = nearest_terms.DistanceTable(
         pairs=[[rows[i][j] + rows[j][i] for j in range(NODES)] for i in range(NODES)],
         alone=[rows[i][i] for i in range(NODES)],
     )

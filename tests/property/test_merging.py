@@ -9,10 +9,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from numalet.core.hints import intersections, walking
+from numalet.core.hints import merging, walking
 from numalet.core.hints.fitness import FAR, Distances
-from numalet.core.hints.hint import Hint
 from numalet.core.hints.merging import merge
+from numalet.core.hints.provider import Hint
 from numalet.core.hints.walking import NoDistance
 from numalet.core.model import numa_mask
 from oracles import merge_by_walking
@@ -116,5 +116,5 @@ def test_counting_reaches_what_intersecting_each_with_each_reaches(
     for family in families:
         reach = {a & b for a in reach for b in family}
 
-    assert intersections.by_counting(families, all_nodes) == reach
-    assert intersections.reachable(families, all_nodes) == reach
+    assert merging.by_counting(families, all_nodes) == reach
+    assert merging.reachable(families, all_nodes) == reach

@@ -18,7 +18,7 @@ from numalet.core.config.behaviour import NATIVE
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.hints import filtering, merging
 from numalet.core.hints.filtering import Offer, Ruled, written_out
-from numalet.core.hints.hint import Hint
+from numalet.core.hints.provider import Hint
 from numalet.core.managers.memory.hints import MemoryHintFamily
 from numalet.core.model import numa_mask
 from numalet.core.model.machine_info import MachineInfo

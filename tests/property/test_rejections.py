@@ -21,8 +21,7 @@ from numalet.core.admission.reasons import (
     Rejection,
     SidecarForbidden,
 )
-from numalet.core.hints.hint import Hint
-from numalet.core.hints.reasons import Reason
+from numalet.core.hints.provider import Hint, Reason
 from numalet.core.managers.cpu import reasons as cpu_reasons
 from numalet.core.managers.device import reasons as device_reasons
 from numalet.core.managers.memory import reasons as memory_reasons

@@ -10,7 +10,7 @@ import pytest
 from numalet.core.admission.decision import POD
 from numalet.core.admission.reasons import NotAligned
 from numalet.core.config.rules import StartRefused
-from numalet.core.hints.hint import Hint, Impossible, NoPreference
+from numalet.core.hints.provider import Hint, Impossible, NoPreference
 from numalet.core.managers.device.inventory import Device
 from numalet.core.model.machine_info import HugePages, MachineInfo
 from numalet.core.model.pod import Container, Pod, QosClass

@@ -14,7 +14,7 @@ from numalet.core.config.behaviour import EXACT, NATIVE, Behaviour, Mode
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.core.config.numalet_config import NumaletConfig
 from numalet.core.config.rules import StartRefused, StartStage
-from numalet.core.hints.hint import Candidates, Hint
+from numalet.core.hints.provider import Candidates, Hint
 from numalet.core.model import numa_mask
 from numalet.core.model.findings import Severity
 from numalet.core.model.machine_info import HugePages, MachineInfo

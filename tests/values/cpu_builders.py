@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from numalet.core.config.rules import CpuPolicy, CpuRules
-from numalet.core.hints.hint import Hint
+from numalet.core.hints.provider import Hint
 from numalet.core.managers.cpu import cpu_mask, static_policy, topology
 from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.managers.cpu.ledger import CpuLedger

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from numalet.core.hints.hint import Hint
-from numalet.core.hints.provider import Refused, RefusedMidway
-from numalet.core.hints.reasons import Reason
+from numalet.core.hints.provider import Hint, Reason, Refused, RefusedMidway
 from numalet.core.managers.device import registration
 from numalet.core.managers.device.inventory import Device, Health
 from numalet.core.managers.device.ledger import EMPTY_LEDGER, DeviceLedger

@@ -29,7 +29,7 @@ _MODULES: Final = (
     "core.findings.policy_options",
     "core.findings.reservation",
     "core.findings.state_files",
-    "core.hints.hint",
+    "core.hints.provider",
     "core.hints.walking",
     "core.managers.cpu.reasons",
     "core.managers.device.reasons",

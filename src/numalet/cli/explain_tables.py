@@ -18,7 +18,7 @@ from rich.text import Text
 from numalet.cli import explain_nodes, output
 from numalet.core.config.behaviour import Mode
 from numalet.core.config.rules import TopologyPolicy
-from numalet.core.hints.hint import Hint
+from numalet.core.hints.provider import Hint
 from numalet.core.model import numa_mask
 from numalet.core.model.pod import ContainerKind
 from numalet.insight.explain.considered_sets import AnswerKind

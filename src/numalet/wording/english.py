@@ -9,9 +9,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
 from numalet.core.admission.reasons import NothingToPreempt, OutOfResource
-from numalet.core.hints.hint import Hint
-from numalet.core.hints.provider import WHOLE_POD
-from numalet.core.hints.reasons import Reason
+from numalet.core.hints.provider import WHOLE_POD, Hint, Reason
 from numalet.core.model import numa_mask
 from numalet.core.model.findings import Finding
 from numalet.wording import numbers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from numalet.core.hints.reasons import Reason
+from numalet.core.hints.provider import Reason
 from numalet.core.model import numa_mask
 from numalet.wording import english, numbers
 

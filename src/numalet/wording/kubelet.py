@@ -22,7 +22,7 @@ from numalet.core.admission.reasons import (
     Rejection,
     SidecarForbidden,
 )
-from numalet.core.hints.reasons import Reason
+from numalet.core.hints.provider import Reason
 from numalet.core.workload import run
 from numalet.core.workload.run import Verdict
 from numalet.wording import english

@@ -15,8 +15,7 @@ from numalet.core.findings.state_files import (
     CpuStateReservedInDefault,
     CpuStateReservedNotInDefault,
 )
-from numalet.core.hints.provider import WHOLE_POD
-from numalet.core.hints.reasons import Reason
+from numalet.core.hints.provider import WHOLE_POD, Reason
 from numalet.core.managers.cpu import reasons
 from numalet.core.managers.cpu.reasons import (
     AccountingError,

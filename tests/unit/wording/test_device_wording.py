@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from numalet.core.hints.reasons import Reason
+from numalet.core.hints.provider import Reason
 from numalet.core.managers.device import reasons
 
 REFUSALS: list[tuple[Any, str]] = [

@@ -13,8 +13,7 @@ from numalet.core.admission.reasons import (
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.findings.reservation import ConfigReservedMoreThanCapacity
 from numalet.core.findings.state_files import CpuStateCorrupted, MemoryStateNoMachineState
-from numalet.core.hints.hint import Hint
-from numalet.core.hints.reasons import Reason
+from numalet.core.hints.provider import Hint, Reason
 from numalet.core.managers.cpu.reasons import NotWholeCores
 from numalet.core.managers.memory.reasons import (
     CutsGroup,

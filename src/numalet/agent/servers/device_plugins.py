@@ -25,7 +25,7 @@ from numalet.agent.telemetry.metric_definitions import (
     PLUGIN_REGISTRATIONS,
 )
 from numalet.agent.telemetry.metrics import Counts
-from numalet.core.managers.device import names
+from numalet.core.managers.device import inventory
 from numalet.core.managers.device.inventory import Device
 from numalet.core.managers.device.preference import (
     NO_SAY,
@@ -239,7 +239,7 @@ def _complaint(request: messages.RegisterRequest) -> str:
     """The reason to refuse a registration; empty to accept it."""
     if request.version != API_VERSION:
         return kubelet_rpc.unsupported_version(request.version)
-    if not names.is_extended_resource(request.resource_name):
+    if not inventory.is_extended_resource(request.resource_name):
         return kubelet_rpc.invalid_resource(request.resource_name)
     # A path would let a plugin redirect the agent to a socket elsewhere.
     if Path(request.endpoint).name != request.endpoint or request.endpoint in ("", ".", ".."):

@@ -20,7 +20,7 @@ import grpc.aio
 
 from numalet.agent.host.device_plugins import Deadlines, Endpoint, PluginUnusable
 from numalet.agent.servers.device_plugins import API_VERSION, DevicePlugins
-from numalet.core.managers.device import names
+from numalet.core.managers.device import inventory
 from numalet.core.model.value import Mutable, field
 from numalet.io.rpc import methods
 from numalet.io.rpc import plugin_registration_v1_pb2 as messages
@@ -126,7 +126,7 @@ class PluginFolder(Mutable):
             raise _Refused(kubelet_rpc.no_handler(info.type, str(path)))
         if API_VERSION not in info.supported_versions:
             raise _Refused(kubelet_rpc.no_common_version(info.supported_versions))
-        if not names.is_extended_resource(info.name):
+        if not inventory.is_extended_resource(info.name):
             raise _Refused(kubelet_rpc.invalid_plugin_name(info.name))
         try:
             return await self.plugins.connect(info.name, Path(info.endpoint or path))

@@ -18,7 +18,7 @@ from numalet.core.admission.collector import Allocated, Event, RefusedAllocation
 from numalet.core.admission.decision import Decision
 from numalet.core.admission.reasons import NotAligned
 from numalet.core.config.rules import CpuPolicy, MemoryPolicy, NodeRules, Scope, TopologyPolicy
-from numalet.core.managers.cpu import demand as cpu_demand
+from numalet.core.managers.cpu import static_policy as cpu_demand
 from numalet.core.model.machine_info import OperatingSystem
 from numalet.core.model.pod import Pod, QosClass
 

@@ -20,7 +20,7 @@ from numalet.core.admission.collector import (
 )
 from numalet.core.admission.decision import Decision
 from numalet.core.config.rules import MemoryPolicy, NodeRules, Scope
-from numalet.core.hints.hint import (
+from numalet.core.hints.provider import (
     ZERO_HINT,
     Hint,
     HintFamily,

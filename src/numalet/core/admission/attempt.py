@@ -21,8 +21,16 @@ from numalet.core.admission.reasons import (
 from numalet.core.admission.recorder import Recorder
 from numalet.core.admission.roster import Roster
 from numalet.core.hints import filtering, policies
-from numalet.core.hints.hint import NO_HINTS, ZERO_HINT, Hint, ProviderHints
-from numalet.core.hints.provider import WHOLE_POD, ActiveContainers, Refused, RefusedMidway
+from numalet.core.hints.provider import (
+    NO_HINTS,
+    WHOLE_POD,
+    ZERO_HINT,
+    ActiveContainers,
+    Hint,
+    ProviderHints,
+    Refused,
+    RefusedMidway,
+)
 from numalet.core.model.pod import Container, Pod
 from numalet.core.model.value import Mutable, field
 from numalet.core.snapshot.slots import Slot

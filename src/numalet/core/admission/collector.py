@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from numalet.core.hints.hint import ProviderHints
 from numalet.core.hints.policies import Merged
-from numalet.core.hints.provider import Refused
-from numalet.core.hints.reasons import Reason
+from numalet.core.hints.provider import ProviderHints, Reason, Refused
 from numalet.core.model.pod import Container, Pod
 from numalet.core.model.value import Mutable, Value, field
 from numalet.core.snapshot.snapshot import Snapshot

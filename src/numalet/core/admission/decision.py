@@ -13,8 +13,8 @@ from numalet.core.admission.reasons import (
     Rejection,
     SidecarForbidden,
 )
-from numalet.core.hints.hint import Hint, ProviderHints
 from numalet.core.hints.policies import Merged
+from numalet.core.hints.provider import Hint, ProviderHints
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.pod import ContainerKey, Pod
 from numalet.core.model.value import ShownValue, Value

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from numalet.core.admission import scopes
 from numalet.core.admission.roster import Roster
-from numalet.core.hints.hint import ZERO_HINT
-from numalet.core.hints.provider import Refused, RefusedMidway
+from numalet.core.hints.provider import ZERO_HINT, Refused, RefusedMidway
 from numalet.core.model.pod import Container, ContainerKey, Pod
 from numalet.core.model.value import replace
 from numalet.core.snapshot.snapshot import NO_PODS, Snapshot

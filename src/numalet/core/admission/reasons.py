@@ -5,8 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import ClassVar, TypeAlias
 
-from numalet.core.hints.hint import Hint
-from numalet.core.hints.reasons import Reason
+from numalet.core.hints.provider import Hint, Reason
 from numalet.core.model.value import Value
 
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from numalet.core.hints.hint import ProviderHints
 from numalet.core.hints.policies import Merged
-from numalet.core.hints.provider import Refused
+from numalet.core.hints.provider import ProviderHints, Refused
 from numalet.core.model.pod import Container, Pod
 from numalet.core.snapshot.snapshot import Snapshot
 

@@ -22,7 +22,7 @@ from numalet.core.config.rules import (
 )
 from numalet.core.findings.managers import CpuManagerReservingWouldHang
 from numalet.core.hints.fitness import FAR, Distances
-from numalet.core.hints.no_policy import Indifferent, NoPlacement
+from numalet.core.hints.provider import Indifferent, NoPlacement
 from numalet.core.managers.cpu import static_policy, topology
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.cpu.pod_pool import CpuPodPools

@@ -19,7 +19,7 @@ from numalet.core.admission.decision import POD
 from numalet.core.admission.reasons import Rejection
 from numalet.core.admission.roster import Roster
 from numalet.core.config.rules import NodeRules, Scope, TopologyPolicy
-from numalet.core.hints.hint import Hint
+from numalet.core.hints.provider import Hint
 from numalet.core.model.pod import Pod
 
 

@@ -16,7 +16,7 @@ from numalet.core.checkpoint.memory_document import MemoryDocument
 from numalet.core.config.releases.release import ReleaseRules
 from numalet.core.config.rules import MemoryPolicy, NodeRules, StartRefused, StartStage
 from numalet.core.findings.state_files import MemoryStateWouldCrash
-from numalet.core.managers.cpu import validation as cpu_validation
+from numalet.core.managers.cpu import static_policy as cpu_validation
 from numalet.core.managers.cpu.ledger import EMPTY_LEDGER as NO_CPUS
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.device import registration

@@ -18,10 +18,10 @@ from numalet.core.cluster import one_node_each
 from numalet.core.cluster.facts import ClassFacts
 from numalet.core.cluster.one_node_each import OneNodeEach
 from numalet.core.config.rules import Scope, TopologyPolicy
-from numalet.core.managers.cpu import demand as cpu_demand
 from numalet.core.managers.cpu import hints as cpu_hints
+from numalet.core.managers.cpu import static_policy as cpu_demand
 from numalet.core.managers.cpu.static_policy import CpuStaticPolicy
-from numalet.core.managers.cpu.take_aligned import Reach
+from numalet.core.managers.cpu.take_packed import Reach
 from numalet.core.managers.memory import demand as memory_demand
 from numalet.core.managers.memory.reasons import NotAnInteger
 from numalet.core.model import pod_demand

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from numalet.core.admission import counting, scopes
 from numalet.core.config.rules import MemoryPolicy
-from numalet.core.managers.cpu import demand as cpu_demand
+from numalet.core.managers.cpu import static_policy as cpu_demand
 from numalet.core.managers.memory import demand as memory_demand
 from numalet.core.managers.memory.reasons import NotAnInteger
 from numalet.core.model.pod import Container, Pod

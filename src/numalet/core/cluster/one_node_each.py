@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 
 from numalet.core.cluster.facts import ClassFacts, StateFacts
 from numalet.core.config.rules import Scope, TopologyPolicy
-from numalet.core.managers.cpu import demand as cpu_demand
+from numalet.core.managers.cpu import static_policy as cpu_demand
 from numalet.core.managers.memory import demand as memory_demand
 from numalet.core.managers.memory.ledger import NodeMemory
 from numalet.core.managers.memory.reasons import NotAnInteger

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from numalet.core.hints.hint import Hint
+from numalet.core.hints.provider import Hint
 from numalet.core.managers.memory.ledger import Blocks
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.numa_mask import NumaMask

@@ -16,7 +16,7 @@ from numalet.core.cluster.published_state import (
     container_hash,
 )
 from numalet.core.config.rules import MemoryPolicy
-from numalet.core.hints.hint import Hint
+from numalet.core.hints.provider import Hint
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.device import ledger as device_ledger
 from numalet.core.managers.device.inventory import Registration

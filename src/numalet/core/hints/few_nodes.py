@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
-from numalet.core.hints.hint import Hint
+from numalet.core.hints.provider import Hint
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.value import Value

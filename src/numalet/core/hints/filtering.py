@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from numalet.core.hints.hint import (
+from numalet.core.hints.provider import (
     Hint,
     HintFamily,
     Impossible,

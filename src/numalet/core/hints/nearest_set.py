@@ -16,8 +16,7 @@ from numalet.core.hints import remaining_set
 from numalet.core.hints.fitness import Distances
 from numalet.core.hints.lowest_set import Lacking, LowestSet
 from numalet.core.hints.multi_knapsack import BudgetUsedUp, SharingOut
-from numalet.core.hints.near_sets import DistanceTable, Places
-from numalet.core.hints.nearest_terms import Left, Meeting, Terms
+from numalet.core.hints.nearest_terms import DistanceTable, Left, Meeting, Places, Terms
 from numalet.core.hints.remaining_set import Remaining
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask

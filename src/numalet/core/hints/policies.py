@@ -12,26 +12,97 @@ files of the other policies, v1.32.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import TypeAlias, assert_never
+import math
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import combinations
+from typing import Final, TypeAlias, assert_never
 
 from numalet.core.config.rules import TopologyPolicy
-from numalet.core.hints import (
-    agreement,
-    filtering,
-    fitness,
-    merging,
-    rule_merging,
-    together,
-    walking,
-)
-from numalet.core.hints.filtering import Offer, Ruled
+from numalet.core.hints import filtering, fitness, merging, rule_merging, walking
+from numalet.core.hints.filtering import HintList, Offer, Ruled
 from numalet.core.hints.fitness import Distances
-from numalet.core.hints.hint import Hint, ProviderHints
+from numalet.core.hints.provider import Hint, Impossible, NoPreference, ProviderHints, ResourceHints
 from numalet.core.hints.rule_merging import BestHint
 from numalet.core.hints.walking import NoDistance, TooManyComparisons
+from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.value import Value, replace
+
+ANY_NODE: Final[Sequence[NumaMask | None]] = (None,)
+
+
+# Most pods are admitted to a set that all families prefer. If each family can name its preferred
+# sets, ``preferred_by_all`` intersects these sets without lists of hints. The result equals that of
+# ``merging``, or is unknown (docs/explanation/merging.md).
+
+
+def preferred_by_all(answers: Iterable[ProviderHints]) -> Sequence[NumaMask | None] | None:
+    """Return the sets that every family prefers; ``ANY_NODE`` without families.
+
+    An empty result proves that the merge has no preferred hint. The result is None (unknown) if
+    some family lacks ``preferred_masks``.
+    """
+    common: Sequence[NumaMask] | None = None
+    for answer in answers:
+        before: ResourceHints | None = None
+        for resource in answer.values():
+            # Resources of one provider often share one family.
+            if resource is before or isinstance(resource, NoPreference):
+                continue
+            if isinstance(resource, Impossible):
+                return ()
+            masks = getattr(resource, "preferred_masks", None)
+            if masks is None:
+                return None
+            common = masks if common is None else [mask for mask in common if mask in masks]
+            if not common:
+                return ()
+            before = resource
+    return ANY_NODE if common is None else common
+
+
+# The kubelet prefers a set only if it has the minimum size for each resource alone. With 32 CPUs
+# per node, the policy restricted rejects a pod with 40 CPUs and memory that fits one node: the CPUs
+# prefer two nodes, the memory one. ``fewest_nodes`` instead prefers the sets of the size that the
+# neediest resource needs on an empty machine, if all resources offer them.
+
+_MOST_SETS_TRIED: Final = 5_000
+"""With more sets of that size, such as 4 of 30 nodes, the rule prefers nothing."""
+
+
+def fewest_nodes(
+    offers: Sequence[Offer], all_nodes: NumaMask, distances: Distances | None
+) -> Hint | None:
+    """Return the best set for all resources together as a preferred hint, if any."""
+    wishes = [_wish(offer) for offer in offers if not _accepts_any(offer)]
+    size = max((size for _, size in wishes), default=0)
+    possible = math.comb(all_nodes.bit_count(), size)
+    if not size or not all(size for _, size in wishes) or possible > _MOST_SETS_TRIED:
+        return None
+    sets = map(numa_mask.of, combinations(numa_mask.ids(all_nodes), size))
+    common = {mask for mask in sets if all(offers(mask) for offers, _ in wishes)}
+    return Hint(fitness.best_preferred(common, distances), True) if common else None
+
+
+def _accepts_any(offer: Offer) -> bool:
+    return not isinstance(offer, Ruled) and Hint(None, True) in offer
+
+
+def _wish(offer: Offer) -> tuple[Callable[[NumaMask], bool], int]:
+    """Return a predicate for offered sets, and the preferred size; 0 if it is unknown."""
+    if isinstance(offer, Ruled):
+        return offer.rule.offers, offer.rule.preferred_size
+    return _masks(offer).__contains__, _preferred_size(offer)
+
+
+def _masks(hints: HintList) -> frozenset[NumaMask]:
+    return frozenset(hint.mask for hint in hints if hint.mask is not None)
+
+
+def _preferred_size(hints: HintList) -> int:
+    sizes = (hint.mask.bit_count() for hint in hints if hint.preferred and hint.mask is not None)
+    return min(sizes, default=0)
+
 
 Crash: TypeAlias = NoDistance | TooManyComparisons
 
@@ -60,7 +131,7 @@ def decided_together(
     """
     if policy is not TopologyPolicy.RESTRICTED:
         return None
-    hint = together.fewest_nodes(lists, all_nodes, distances)
+    hint = fewest_nodes(lists, all_nodes, distances)
     return None if hint is None else Merged(hint, True)
 
 
@@ -76,8 +147,8 @@ def of_answers(
     """
     masks = None
     if distances is None or distances.readable_ids is None:
-        masks = agreement.preferred_by_all(answers)
-    if masks is agreement.ANY_NODE:
+        masks = preferred_by_all(answers)
+    if masks is ANY_NODE:
         # The usual case of a pod that is not Guaranteed: every provider accepts any node.
         return _passing(policy, Hint(all_nodes, True), all_nodes)
     is_single = policy is TopologyPolicy.SINGLE_NUMA_NODE

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
-from numalet.core.hints.hint import Hint, HintFamily
 from numalet.core.hints.lowest_set import LowestSet
+from numalet.core.hints.provider import Hint, HintFamily
 from numalet.core.hints.requirement import OpenSets, Requirement
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask

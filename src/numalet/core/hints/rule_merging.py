@@ -14,9 +14,9 @@ from typing import TypeAlias
 from numalet.core.hints import filtering, fitness, merging, nearest_set, remaining_set
 from numalet.core.hints.filtering import HintList, Offer, Ruled
 from numalet.core.hints.fitness import Distances
-from numalet.core.hints.hint import Hint
 from numalet.core.hints.lowest_set import LowestSet
 from numalet.core.hints.multi_knapsack import Budget, SharingOut
+from numalet.core.hints.provider import Hint
 from numalet.core.hints.remaining_set import Remaining
 from numalet.core.hints.requirement import OpenSets
 from numalet.core.hints.rule import MOST_NODES_LISTED, HintRule

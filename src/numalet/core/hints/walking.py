@@ -14,7 +14,7 @@ from typing import ClassVar, Final, NamedTuple
 from numalet.core.hints import filtering, fitness, merging
 from numalet.core.hints.filtering import HintList, Offer, Ruled
 from numalet.core.hints.fitness import Distances
-from numalet.core.hints.hint import Hint
+from numalet.core.hints.provider import Hint
 from numalet.core.hints.rule import MOST_NODES_LISTED
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.value import Mutable, Value, field

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Generic, Protocol, TypeVar
 
-from numalet.core.hints.hint import Hint, ProviderHints
 from numalet.core.hints.provider import (
     ActiveContainers,
+    Hint,
     PodForgetting,
     PodPlacement,
+    ProviderHints,
     Refused,
     RefusedMidway,
     ResourceManager,

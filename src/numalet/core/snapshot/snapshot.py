@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Set
 from types import MappingProxyType
 from typing import Any, Final
 
-from numalet.core.hints.hint import Hint
+from numalet.core.hints.provider import Hint
 from numalet.core.managers.cpu import ledger as cpu_ledger
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.device import ledger as device_ledger

@@ -12,9 +12,14 @@ from enum import Enum
 from numalet.core.admission import counting
 from numalet.core.admission.roster import Roster
 from numalet.core.config.rules import MemoryPolicy
-from numalet.core.hints.hint import HintFamily, Impossible, NoPreference, ProviderHints
-from numalet.core.hints.provider import WHOLE_POD
-from numalet.core.hints.reasons import Reason
+from numalet.core.hints.provider import (
+    WHOLE_POD,
+    HintFamily,
+    Impossible,
+    NoPreference,
+    ProviderHints,
+    Reason,
+)
 from numalet.core.hints.rule import FamilyByRule
 from numalet.core.managers.cpu import cpu_mask
 from numalet.core.managers.cpu.hints import CpuHintFamily

@@ -14,7 +14,7 @@ from numalet.core.admission.roster import Roster
 from numalet.core.config.rules import TopologyPolicy
 from numalet.core.hints import filtering, fitness, merging
 from numalet.core.hints.filtering import HintList
-from numalet.core.hints.hint import Hint, ProviderHints
+from numalet.core.hints.provider import Hint, ProviderHints
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.value import Value
 

@@ -11,8 +11,8 @@ from dataclasses import fields, is_dataclass
 
 from numalet.core.admission.reasons import NothingToPreempt, OutOfResource
 from numalet.core.config.rules import CpuPolicy, MemoryPolicy
-from numalet.core.hints.reasons import Reason
-from numalet.core.managers.cpu import demand as cpu_demand
+from numalet.core.hints.provider import Reason
+from numalet.core.managers.cpu import static_policy as cpu_demand
 from numalet.core.managers.memory import demand as memory_demand
 from numalet.core.model import resources
 from numalet.core.model.pod import Container

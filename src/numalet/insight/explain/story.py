@@ -20,9 +20,8 @@ from numalet.core.admission.collector import (
 from numalet.core.admission.decision import Decision
 from numalet.core.admission.roster import Roster
 from numalet.core.config.rules import Scope
-from numalet.core.hints.hint import ZERO_HINT
 from numalet.core.hints.policies import Merged
-from numalet.core.hints.reasons import Reason
+from numalet.core.hints.provider import ZERO_HINT, Reason
 from numalet.core.managers.memory.ledger import Blocks
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.pod import ContainerKey, Pod

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from numalet.core.cluster.facts import StateFacts
 from numalet.core.config.rules import NodeRules, Scope
-from numalet.core.managers.cpu import demand as cpu_demand
+from numalet.core.managers.cpu import static_policy as cpu_demand
 from numalet.core.managers.memory import demand as memory_demand
 from numalet.core.managers.memory.reasons import NotAnInteger
 from numalet.core.model import pod_demand

@@ -9,7 +9,7 @@ from typing import Final
 from numalet.core.admission import counting
 from numalet.core.config import node_allocatable
 from numalet.core.config.rules import CpuPolicy, NodeRules
-from numalet.core.managers.cpu import demand as cpu_demand
+from numalet.core.managers.cpu import static_policy as cpu_demand
 from numalet.core.model import qos, resources
 from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.pod import Container, QosClass

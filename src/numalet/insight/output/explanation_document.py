@@ -11,8 +11,7 @@ from typing import Any
 from numalet.core.config.releases.release import Release
 from numalet.core.config.releases.table import DEFAULT
 from numalet.core.config.rules import StartRefused
-from numalet.core.hints.hint import Hint
-from numalet.core.hints.reasons import Reason
+from numalet.core.hints.provider import Hint, Reason
 from numalet.core.managers.cpu.reasons import ReuseElsewhere
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.pod import Pod

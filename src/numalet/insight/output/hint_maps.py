@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from numalet.core.config.rules import TopologyPolicy
-from numalet.core.hints.hint import Hint
+from numalet.core.hints.provider import Hint
 from numalet.core.model import numa_mask
 from numalet.insight.explain.considered_sets import AnswerKind
 from numalet.insight.maps.hint_map import HintCell, HintColumn, HintMap, HintSet, HintStatus

@@ -22,7 +22,7 @@ from numalet.core.admission.reasons import (
 )
 from numalet.core.cluster.facts import StateFacts
 from numalet.core.config.rules import TopologyPolicy
-from numalet.core.hints.reasons import Reason
+from numalet.core.hints.provider import Reason
 from numalet.core.managers.cpu.reasons import NotWholeCores, TooFewWholeCores
 from numalet.core.managers.device.reasons import NoneHealthy, NotRegistered, TooFewFree
 from numalet.core.managers.memory.reasons import NotAnInteger, PartNotAnInteger

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from numalet.core.admission.decision import Alignment, Decision
-from numalet.core.hints.hint import Hint, HintFamily, Impossible, NoPreference, ResourceHints
 from numalet.core.hints.policies import Merged
+from numalet.core.hints.provider import Hint, HintFamily, Impossible, NoPreference, ResourceHints
 from numalet.core.hints.rule import FamilyByRule, HintRule
 from numalet.core.managers.device.inventory import Inventory
 from numalet.core.managers.device.ledger import DeviceRecord

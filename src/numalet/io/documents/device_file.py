@@ -18,7 +18,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
-from numalet.core.managers.device import names
+from numalet.core.managers.device import inventory
 from numalet.core.managers.device.inventory import Device, Health
 from numalet.core.model import cpu_set, input_error
 from numalet.core.model.findings import Findings, Location
@@ -136,7 +136,7 @@ class _Reader(Mutable):
             self._short(resource, short, place)
 
     def _open(self, resource: str, place: Place) -> None:
-        if not names.is_extended_resource(resource):
+        if not inventory.is_extended_resource(resource):
             self.findings.add(
                 input_error.Invalid(
                     f"invalid extended resource {resource!r}",

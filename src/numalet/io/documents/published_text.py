@@ -21,7 +21,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from numalet.core.cluster.published_state import ContainerHeld, Held, PodHeld
-from numalet.core.hints.hint import Hint
+from numalet.core.hints.provider import Hint
 from numalet.core.managers.memory.ledger import MemoryBlock
 from numalet.core.model import cpu_set, numa_mask, resources
 from numalet.core.model.value import replace

@@ -12,8 +12,8 @@ from numalet.core.admission.decision import Alignment
 from numalet.core.admission.reasons import AllocationRefused, KubeletWouldCrash, NotAligned
 from numalet.core.config.behaviour import EXACT
 from numalet.core.config.rules import MemoryPolicy, NodeRules, Scope, TopologyPolicy, TopologyRules
-from numalet.core.hints.hint import Hint
 from numalet.core.hints.policies import Merged
+from numalet.core.hints.provider import Hint
 from numalet.core.managers.memory.reasons import CutsGroup, NoNodeFits, UnknownMemoryType
 from numalet.core.model.machine_info import OperatingSystem
 from numalet.core.model.pod import ContainerKey, QosClass

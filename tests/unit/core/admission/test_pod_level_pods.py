@@ -9,9 +9,8 @@ import pytest
 from numalet.core.config.behaviour import EXACT, NATIVE, Behaviour
 from numalet.core.config.releases import table
 from numalet.core.config.rules import StartRefused
-from numalet.core.hints.hint import NO_HINTS, Hint, ProviderHints
-from numalet.core.hints.provider import ActiveContainers, Refused
-from numalet.core.managers.cpu import demand as cpu_demand
+from numalet.core.hints.provider import NO_HINTS, ActiveContainers, Hint, ProviderHints, Refused
+from numalet.core.managers.cpu import static_policy as cpu_demand
 from numalet.core.managers.device.inventory import Device
 from numalet.core.managers.memory import demand as memory_demand
 from numalet.core.managers.memory.reasons import NotAnInteger

@@ -15,7 +15,7 @@ from numalet.core.cluster.facts import FactReader
 from numalet.core.cluster.verdicts import NodeReader, Verdicts
 from numalet.core.config.behaviour import NATIVE
 from numalet.core.config.rules import StartRefused
-from numalet.core.hints.no_policy import Indifferent
+from numalet.core.hints.provider import Indifferent
 from numalet.core.managers.device.inventory import Device, Health
 from numalet.core.managers.memory.ledger import UINT64
 from numalet.core.model.node_constraints import UNCONSTRAINED, HostPort, NodeConstraints

@@ -10,10 +10,10 @@ from numalet.core.config.rules import TopologyPolicy
 from numalet.core.hints import filtering, nearest_set, policies, remaining_set, rule_merging
 from numalet.core.hints.filtering import Offer
 from numalet.core.hints.fitness import Distances
-from numalet.core.hints.hint import Candidates, Hint, Impossible, NoPreference
 from numalet.core.hints.lowest_set import LowestSet
 from numalet.core.hints.multi_knapsack import Budget, BudgetUsedUp, SharingOut
 from numalet.core.hints.policies import Merged
+from numalet.core.hints.provider import Candidates, Hint, Impossible, NoPreference
 from numalet.core.hints.requirement import OpenSets, Requirement, by_node
 from numalet.core.hints.rule import HintRule
 from numalet.core.hints.rule_merging import BestHint

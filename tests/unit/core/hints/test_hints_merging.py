@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from numalet.core.config.rules import TopologyPolicy
-from numalet.core.hints import intersections, policies
+from numalet.core.hints import merging, policies
 from numalet.core.hints.filtering import lists_of, single_node_only
 from numalet.core.hints.fitness import Distances
-from numalet.core.hints.hint import (
+from numalet.core.hints.merging import merge
+from numalet.core.hints.provider import (
     Candidates,
     Hint,
     Impossible,
@@ -16,7 +17,6 @@ from numalet.core.hints.hint import (
     NotListed,
     ProviderHints,
 )
-from numalet.core.hints.merging import merge
 from numalet.core.model import numa_mask
 
 D2 = 0b11
@@ -171,14 +171,14 @@ def test_single_node_lists_keep_preferred_single_nodes_and_any_node() -> None:
 def test_long_families_are_counted_and_short_ones_folded() -> None:
     everything = set(range(1, 1 << 8))
 
-    assert intersections.reachable([everything, everything], 0xFF) == set(range(1 << 8))
-    assert intersections.reachable([{0b11}, {0b110}], 0xFF) == {0b10}
+    assert merging.reachable([everything, everything], 0xFF) == set(range(1 << 8))
+    assert merging.reachable([{0b11}, {0b110}], 0xFF) == {0b10}
 
 
 def test_counting_works_on_node_ids_with_gaps() -> None:
     families = [{0b10001, 0b10000}, {0b00001, 0b10001}]
 
-    assert intersections.by_counting(families, 0b10001) == {0b10001, 0b10000, 0b00001, 0}
+    assert merging.by_counting(families, 0b10001) == {0b10001, 0b10000, 0b00001, 0}
 
 
 def test_complete_lists_give_the_best_single_node_without_a_preferred_set() -> None:

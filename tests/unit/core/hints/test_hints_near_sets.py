@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numalet.core.hints.near_sets import WORTH_MOST, DistanceTable
+from numalet.core.hints.nearest_terms import WORTH_MOST, DistanceTable
 
 BOARDS = DistanceTable(
     pairs=[[20 if i // 2 == j // 2 else 60 for j in range(6)] for i in range(6)], alone=[10] * 6

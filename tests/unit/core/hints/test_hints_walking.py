@@ -7,7 +7,7 @@ import pytest
 from numalet.core.hints import walking
 from numalet.core.hints.filtering import Ruled
 from numalet.core.hints.fitness import FAR, Distances
-from numalet.core.hints.hint import Candidates, Hint
+from numalet.core.hints.provider import Candidates, Hint
 from numalet.core.hints.requirement import OpenSets
 from numalet.core.hints.rule import HintRule
 from numalet.core.hints.walking import NoDistance, TooManyComparisons

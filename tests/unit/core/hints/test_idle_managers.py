@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numalet.core.config.rules import MemoryPolicy, TopologyPolicy
-from numalet.core.hints.hint import NO_HINTS, ZERO_HINT
+from numalet.core.hints.provider import NO_HINTS, ZERO_HINT
 from values import builders
 from values.builders import aligned, container, node, pod, rules
 

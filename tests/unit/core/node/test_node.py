@@ -9,7 +9,7 @@ from numalet.core.admission.recorder import SilentRecorder
 from numalet.core.config.behaviour import EXACT
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import StartRefused, StartStage
-from numalet.core.hints.hint import ProviderHints
+from numalet.core.hints.provider import ProviderHints
 from numalet.core.model.machine_info import CoreInfo, MachineInfo, NumaNodeInfo
 from numalet.core.model.pod import ContainerKey, Pod
 from numalet.core.node import node as nodes

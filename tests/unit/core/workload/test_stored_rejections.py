@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from numalet.core.admission.reasons import NotAligned, NothingToPreempt, OutOfResource
-from numalet.core.hints.hint import Hint
+from numalet.core.hints.provider import Hint
 from numalet.core.workload import rejections
 from numalet.core.workload.run import Cause
 

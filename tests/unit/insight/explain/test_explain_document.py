@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from numalet.core.config.rules import StartRefused, StartStage
-from numalet.core.hints.hint import NotListed
-from numalet.core.hints.reasons import Reason
+from numalet.core.hints.provider import NotListed, Reason
 from numalet.core.managers.cpu import reasons as cpu
 from numalet.core.managers.device import reasons as device
 from numalet.core.managers.memory import reasons as memory

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from numalet.core.config.behaviour import NATIVE
-from numalet.core.hints.hint import Candidates, Hint
+from numalet.core.hints.provider import Candidates, Hint
 from numalet.core.managers.memory.reasons import (
     NodeInGroup,
     NodeInUse,

@@ -21,8 +21,7 @@ from numalet.core.admission.reasons import (
 )
 from numalet.core.cluster import asking, shapes
 from numalet.core.cluster.facts import FactReader
-from numalet.core.hints.hint import ZERO_HINT
-from numalet.core.hints.reasons import Reason
+from numalet.core.hints.provider import ZERO_HINT, Reason
 from numalet.core.managers.cpu import reasons as of_cpus
 from numalet.core.managers.device import reasons as of_devices
 from numalet.core.managers.memory import reasons as of_memory

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from numalet.core.admission.decision import Alignment
 from numalet.core.config.rules import TopologyPolicy
-from numalet.core.hints.hint import Hint
 from numalet.core.hints.policies import Merged
+from numalet.core.hints.provider import Hint
 from numalet.insight.simulate import outcome
 from values import builders
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from numalet.core.admission.decision import Alignment, Decision
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.core.hints.hint import (
+from numalet.core.hints.policies import Merged
+from numalet.core.hints.provider import (
     Candidates,
     Hint,
     Impossible,
@@ -16,7 +17,6 @@ from numalet.core.hints.hint import (
     NotListed,
     ResourceHints,
 )
-from numalet.core.hints.policies import Merged
 from numalet.core.managers.device.inventory import Device
 from numalet.core.managers.memory.ledger import MemoryBlock, MemoryLedger
 from numalet.core.model.machine_info import OperatingSystem

@@ -19,7 +19,7 @@ from numalet.core.cluster.published_state import (
     PublishedState,
 )
 from numalet.core.config.kubelet_config import KubeletConfig
-from numalet.core.hints.hint import Hint
+from numalet.core.hints.provider import Hint
 from numalet.core.managers.memory.ledger import MemoryBlock
 from numalet.core.model.findings import BadInput, Location
 from numalet.core.model.machine_info import MachineInfo

@@ -21,10 +21,62 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from numalet.core.managers.cpu import cpu_mask, free_cores
+from numalet.core.managers.cpu import cpu_mask
 from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.managers.cpu.topology import CpuTopology, Inside, Parts, TopologyPart
 from numalet.core.model.value import Mutable
+
+# The number of free CPUs of each core, for all cores of a machine at once. A set of cores is a mask
+# of core ids. Shifted down by an offset of a layout, the mask of free CPUs has a bit at the id of
+# each core whose CPU at that offset is free. Example: two threads per core, CPUs ``i`` and
+# ``i + 4``; CPUs 0 to 2, 4 and 6 are free:
+#
+#     free CPUs             01010111
+#     first threads             0111
+#     second threads            0101      cores 0 and 2 have both free, core 1 has one
+
+
+def by_count(topology: CpuTopology, free: CpuMask) -> list[CpuMask]:
+    """Return the cores with exactly 1, 2, ... free CPUs, up to the largest core."""
+    counted: list[CpuMask] = []
+    for core_ids, offsets in topology.core_layouts:
+        # at_least[n]: cores with n or more free CPUs among the offsets so far. Updated from the
+        # highest n down, so that one CPU raises a core by one only.
+        at_least = [core_ids]
+        for offset in offsets:
+            more = free >> offset
+            at_least.append(at_least[-1] & more)
+            for count in range(len(at_least) - 2, 0, -1):
+                at_least[count] |= at_least[count - 1] & more
+        counted += [cpu_mask.EMPTY] * (len(offsets) - len(counted))
+        more = cpu_mask.EMPTY
+        for count in range(len(offsets), 0, -1):
+            counted[count - 1] |= at_least[count] & ~more
+            more = at_least[count]
+    return counted
+
+
+def with_count(topology: CpuTopology, free: CpuMask, count: int) -> CpuMask:
+    """Return the cores with exactly ``count`` free CPUs; ``count`` is not 0."""
+    if topology.largest_core_size > count > 0:
+        return by_count(topology, free)[count - 1]
+    # Only cores of the largest size can match, with all CPUs free: an AND over the offsets.
+    cores = cpu_mask.EMPTY
+    for core_ids, offsets in topology.core_layouts:
+        if len(offsets) == count:
+            whole = core_ids
+            for offset in offsets:
+                whole &= free >> offset
+            cores |= whole
+    return cores
+
+
+def touched(topology: CpuTopology, cpus: CpuMask) -> CpuMask:
+    cores = cpu_mask.EMPTY
+    for core_ids, offsets in topology.core_layouts:
+        for offset in offsets:
+            cores |= core_ids & cpus >> offset
+    return cores
 
 
 class FreeCpus(Mutable):
@@ -61,14 +113,14 @@ def sockets(topology: CpuTopology, free: CpuMask) -> list[TopologyPart]:
 
 
 def cores(topology: CpuTopology, free: CpuMask) -> Iterator[CpuMask]:
-    counted = free_cores.by_count(topology, free)
+    counted = by_count(topology, free)
     around = _cores_around(topology, free)
     return _each(topology, [same & here for here in around for same in counted])
 
 
 def whole_cores(topology: CpuTopology, free: CpuMask, size: int) -> Iterator[CpuMask]:
     """Yield those of ``cores`` that have this number of free CPUs."""
-    whole = free_cores.with_count(topology, free, size)
+    whole = with_count(topology, free, size)
     return _each(topology, [whole & here for here in _cores_around(topology, free)])
 
 
@@ -79,7 +131,7 @@ def uncores(topology: CpuTopology, free: CpuMask) -> list[TopologyPart]:
 def _cores_around(topology: CpuTopology, free: CpuMask) -> list[CpuMask]:
     """Return the cores with free CPUs by larger part, in the order of these parts."""
     outer = sockets(topology, free) if topology.numa_first else nodes(topology, free)
-    return [free_cores.touched(topology, larger.cpus & free) for larger in outer]
+    return [touched(topology, larger.cpus & free) for larger in outer]
 
 
 def _each(topology: CpuTopology, sets: Iterable[CpuMask]) -> Iterator[CpuMask]:

@@ -14,8 +14,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from numalet.core.hints import few_nodes, requirement
-from numalet.core.hints.hint import Hint, Impossible
-from numalet.core.hints.reasons import Reason
+from numalet.core.hints.provider import Hint, Impossible, Reason
 from numalet.core.hints.requirement import OpenSets, Parts, Requirement
 from numalet.core.hints.rule import HintRule
 from numalet.core.managers.cpu.cpu_mask import CpuMask
@@ -25,7 +24,7 @@ from numalet.core.managers.cpu.reasons import (
     ReuseElsewhere,
     TooFewCpusOnNodes,
 )
-from numalet.core.managers.cpu.take_aligned import Reach
+from numalet.core.managers.cpu.take_packed import Reach
 from numalet.core.managers.cpu.topology import CpuTopology
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask

@@ -14,11 +14,10 @@ Kubelet: ``staticPolicy.allocateCPUs``, ``takeByTopology``, v1.32.
 from __future__ import annotations
 
 from numalet.core.config.rules import CpuRules
-from numalet.core.managers.cpu import cpu_mask, take_aligned, take_distributed, take_packed
+from numalet.core.managers.cpu import cpu_mask, take_distributed, take_packed
 from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.managers.cpu.reasons import Unpickable
-from numalet.core.managers.cpu.take_aligned import Reach
-from numalet.core.managers.cpu.take_packed import Packing
+from numalet.core.managers.cpu.take_packed import Packing, Reach
 from numalet.core.managers.cpu.topology import CpuTopology
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.value import Value
@@ -55,7 +54,7 @@ class Picker(Value):
         aligned: CpuMask | Unpickable = cpu_mask.EMPTY
         if affinity is not None:
             reach = Reach.SOCKETS if self.rules.align_by_socket else Reach.NODES
-            near = available & take_aligned.cpus_of_affinity(self.topology, affinity, reach)
+            near = available & take_packed.cpus_of_affinity(self.topology, affinity, reach)
             aligned = self.take(near, min(count, near.bit_count()))
         if not isinstance(aligned, int):
             return aligned

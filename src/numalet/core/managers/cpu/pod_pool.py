@@ -18,14 +18,20 @@ Kubelet: ``staticPolicy.AllocatePod``, ``validatePodScopeResources``, v1.36.
 
 from __future__ import annotations
 
-from numalet.core.hints.hint import NO_HINTS, Hint, Impossible, ProviderHints
-from numalet.core.hints.provider import WHOLE_POD, Refused, RefusedMidway
-from numalet.core.managers.cpu import cpu_mask, demand
+from numalet.core.hints.provider import (
+    NO_HINTS,
+    WHOLE_POD,
+    Hint,
+    Impossible,
+    ProviderHints,
+    Refused,
+    RefusedMidway,
+)
+from numalet.core.managers.cpu import cpu_mask, static_policy
 from numalet.core.managers.cpu.cpu_mask import CpuMask
-from numalet.core.managers.cpu.demand import CPU
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.cpu.reasons import NoCpusToShare, NoCpusToShareAtStart, Unpickable
-from numalet.core.managers.cpu.static_policy import CpuStaticPolicy
+from numalet.core.managers.cpu.static_policy import CPU, CpuStaticPolicy
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.pod import ContainerKind, Pod
 from numalet.core.model.value import Value
@@ -38,7 +44,7 @@ class CpuPodPools(Value):
 
     def hints(self, ledger: CpuLedger, pod: Pod) -> ProviderHints:
         """Return hints for the pod's CPUs; no preference unless it requests a whole number."""
-        total = demand.of_pod_level(pod)
+        total = static_policy.of_pod_level(pod)
         if not total:
             return NO_HINTS
         if self._stays(ledger, pod, total):
@@ -54,7 +60,7 @@ class CpuPodPools(Value):
 
     def allocate(self, ledger: CpuLedger, pod: Pod, affinity: Hint) -> CpuLedger | Refused:
         """Assign CPUs to the pod, and parts of them to every container."""
-        total = demand.of_pod_level(pod)
+        total = static_policy.of_pod_level(pod)
         if not total or self._stays(ledger, pod, total):
             return ledger
         lack = nothing_to_share(pod, total)
@@ -83,7 +89,7 @@ class CpuPodPools(Value):
         parts: dict[str, CpuMask] = {}
         left = pool
         for container in pod.containers():
-            count = demand.of_container(pod, container)
+            count = static_policy.of_container(pod, container)
             if not count:
                 # An init container that shares runs on everything that earlier sidecars left.
                 # Others that share get the final rest, below.
@@ -111,7 +117,7 @@ def nothing_to_share(pod: Pod, total: int) -> NoCpusToShare | NoCpusToShareAtSta
     exclusive = 0
     some_share = False
     for container in pod.containers():
-        count = demand.of_container(pod, container)
+        count = static_policy.of_container(pod, container)
         if container.kind is not ContainerKind.INIT:
             exclusive += count
             some_share = some_share or not count

@@ -65,7 +65,7 @@ class TooFewCpus(Value):
 class AccountingError(Value):
     """The chosen distribution lacks ``remaining`` CPUs.
 
-    This follows from an overwritten winner, see ``combination_storage``.
+    This follows from an overwritten winner, see ``take_distributed``.
     """
 
     code: ClassVar[str] = "cpu/accounting-error"

@@ -1,23 +1,194 @@
 """Distributed assignment: evenly over as few NUMA nodes as possible.
 
 For 1, 2, 3 ... nodes: among all combinations of that size, the first that leaves the machine most
-balanced wins (``balance``). Each of its nodes gives its share, some give the remainder; CPUs inside
+balanced wins (``Balance``). Each of its nodes gives its share, some give the remainder; CPUs inside
 a node are packed. Kubelet: ``takeByTopologyNUMADistributed``, v1.32.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
+from math import isqrt
+from typing import TypeAlias
 
 from numalet.core.managers.cpu import cpu_mask, free_cpus, take_packed
-from numalet.core.managers.cpu.balance import Balance, Division
-from numalet.core.managers.cpu.combination_storage import Combination, Storage, overwritten
 from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.managers.cpu.free_cpus import FreeCpus
 from numalet.core.managers.cpu.reasons import AccountingError, TooFewCpus, Unpickable, WouldHang
 from numalet.core.managers.cpu.topology import CpuTopology, TopologyPart
 from numalet.core.model import numa_mask
 from numalet.core.model.value import Value
+
+Combination: TypeAlias = tuple[int, ...]
+"""Positions in a list, ascending."""
+
+Storage: TypeAlias = Callable[[Combination, int, Combination | None], Combination]
+"""Returns the stored winner after the walk; see ``overwritten`` for the arguments."""
+
+
+# A kubelet bug: the walk over all combinations overwrites the stored winner. The kubelet builds
+# combinations in one growing Go slice and keeps the winner by reference. Go allocates a new array
+# at the 1st, 2nd, 3rd, 5th, 9th and 17th element; combinations that are equal up to there share an
+# array. The elements after it are therefore those of the last combination tried, not those of the
+# winner. Lengths 1, 2, 3, 5 and 9 are safe. The bug shows on machines with more than four NUMA
+# nodes. Kubelet: ``cpuAccumulator.iterateCombinations`` and its callers, v1.32.
+
+
+def overwritten(
+    winner: Combination, item_count: int, stopped_at: Combination | None
+) -> Combination:
+    """Return the winner that the kubelet reads after the walk.
+
+    The walk visited all combinations of ``item_count`` items in lexicographic order.
+    ``stopped_at``: it ended early at this combination, which follows the winner and was already
+    written.
+    """
+    kept = _elements_kept(len(winner))
+    if stopped_at is not None:
+        return stopped_at if stopped_at[:kept] == winner[:kept] else winner
+    behind = len(winner) - kept
+    return winner[:kept] + tuple(range(item_count - behind, item_count))
+
+
+def copied(winner: Combination, item_count: int, stopped_at: Combination | None) -> Combination:
+    """Return the winner unchanged, as if the kubelet had copied it."""
+    return winner
+
+
+def _elements_kept(length: int) -> int:
+    """Return the last element with a new array: 2^n + 1 for the largest n that fits."""
+    return 1 if length == 1 else (1 << (length - 1).bit_length() - 1) + 1
+
+
+# *Share*: the CPUs that each chosen node gives, in whole groups. *Remainder*: the CPUs still
+# missing then; some of the chosen nodes give one more group each, in turn. *Score*: the standard
+# deviation of the CPUs left on all nodes with free CPUs; smaller is better. Kubelet:
+# ``standardDeviation``, v1.32.
+
+
+class Division(Value):
+    """A division: its score, and the nodes that give the remainder, in turn."""
+
+    score: int
+    remainder: tuple[int, ...]
+
+
+class Balance(Value):
+    """A request of ``count`` CPUs in groups of ``group_size``, and free CPUs by node id."""
+
+    count: int
+    group_size: int
+    free: Mapping[int, int]
+    storage: Storage
+
+    def share(self, nodes: int) -> int:
+        return self.count // nodes // self.group_size * self.group_size
+
+    def best(self, chosen: Sequence[int], below: int | None) -> Division | WouldHang | None:
+        """Return the best division over exactly these nodes, if they can give enough.
+
+        Return None also if none is better than ``below``, the best score so far.
+        """
+        share = self.share(len(chosen))
+        if not self._can_give(chosen, share):
+            return None
+        left = dict(self.free)
+        for node in chosen:
+            left[node] -= share
+        remaining = self.count - share * len(chosen)
+        if not remaining:
+            return Division(self._score(_squares(left.values())), ())
+        givers = [node for node in chosen if left[node] >= self.group_size]
+        return self._with_remainder(left, givers, remaining, below)
+
+    def _can_give(self, chosen: Sequence[int], share: int) -> bool:
+        size = self.group_size
+        return (
+            sum(self.free[node] for node in set(chosen)) >= self.count
+            and sum(self.free[node] // size for node in chosen) * size >= self.count
+            and all(self.free[node] >= share for node in chosen)
+        )
+
+    def _with_remainder(
+        self, left: Mapping[int, int], givers: Sequence[int], remaining: int, below: int | None
+    ) -> Division | WouldHang | None:
+        """Return the division with the first best subset of the givers, larger subsets first."""
+        limit = self._limit(left, givers, remaining)
+        if limit is not None and below is not None and limit >= below:
+            return None
+        squares = _squares(left.values())
+        best: int | None = None
+        winner: Combination = ()
+        # Larger subsets first: the first best one wins, as in the kubelet.
+        for subset in _subsets(len(givers)):
+            turn = [givers[at] for at in subset]
+            if sum(left[node] for node in turn) < remaining:
+                continue
+            change = self._change(left, turn, remaining)
+            if isinstance(change, WouldHang):
+                return change
+            score = self._score(squares + change)
+            if best is None or score < best:
+                best, winner = score, subset
+                if best == limit:
+                    break
+        if best is None:
+            return None
+        # The kubelet always completes the walk over subsets of one size: no ``stopped_at``.
+        kept = self.storage(winner, len(givers), None)
+        return Division(best, tuple(givers[at] for at in kept))
+
+    def _limit(self, left: Mapping[int, int], givers: Sequence[int], remaining: int) -> int | None:
+        """Return a lower bound of the score; None if the kubelet might hang on a subset."""
+        # It can hang only with incomplete groups, or with a node listed twice: then possibly no
+        # node has a whole group left.
+        listed_twice = len(set(givers)) < len(givers)
+        if not givers or listed_twice or any(left[node] % self.group_size for node in givers):
+            return None
+        # No subset can do better than taking each group from the fullest node.
+        after = dict(left)
+        for _ in range(remaining // self.group_size):
+            after[max(givers, key=after.__getitem__)] -= self.group_size
+        return self._score(_squares(after.values()))
+
+    def _change(
+        self, left: Mapping[int, int], turn: Sequence[int], remaining: int
+    ) -> int | WouldHang:
+        """Return the change of the sum of squares when these nodes give in turn."""
+        size = self.group_size
+        after = {node: left[node] for node in turn}
+        change = 0
+        while remaining:
+            before = remaining
+            for node in turn:
+                if remaining and after[node] >= size:
+                    change += size * (size - 2 * after[node])
+                    after[node] -= size
+                    remaining -= size
+            if remaining == before:
+                # Kubelet bug: it loops forever here.
+                return WouldHang(numa_mask.of(turn), remaining, size)
+        return change
+
+    def _score(self, squares: int) -> int:
+        """Return the standard deviation in thousandths, rounded half up."""
+        # Every division leaves the same total, so the score grows with the sum of squares alone.
+        # Integers instead of floats; the mean is rounded to thousandths first, as in the kubelet.
+        nodes = len(self.free)
+        total = sum(self.free.values()) - self.count
+        mean = (2000 * total + nodes) // (2 * nodes)
+        deviations = 1_000_000 * squares - 2000 * mean * total + nodes * mean * mean
+        return (isqrt(4 * deviations // nodes) + 1) // 2
+
+
+def _squares(numbers: Iterable[int]) -> int:
+    return sum(number * number for number in numbers)
+
+
+def _subsets(items: int) -> Iterable[Combination]:
+    for size in range(items, 0, -1):
+        yield from combinations(range(items), size)
 
 
 class _Winner(Value):
@@ -74,7 +245,7 @@ def _winner(balance: Balance, nodes: list[TopologyPart], size: int) -> _Winner |
     stopped_at: Combination | None = None
     for combination in combinations(range(len(nodes)), size):
         # Score 0 ends the walk. The kubelet ends it only after it has built the next combination,
-        # which matters for ``combination_storage``.
+        # which matters for ``overwritten``.
         if best is not None and best.score == 0:
             stopped_at = combination
             break

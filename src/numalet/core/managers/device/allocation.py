@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from numalet.core.hints.hint import Hint
-from numalet.core.hints.provider import Refused, RefusedMidway
-from numalet.core.hints.reasons import Reason
+from numalet.core.hints.provider import Hint, Reason, Refused, RefusedMidway
 from numalet.core.managers.device import choice, init_reuse, ledger, registration
 from numalet.core.managers.device.choice import Stuck
 from numalet.core.managers.device.ledger import NO_NODE, DeviceLedger, DeviceRecord

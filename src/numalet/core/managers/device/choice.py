@@ -11,8 +11,7 @@ order, gpu10 before gpu2. Kubelet: ``devicesToAllocate``, ``filterByAffinity``, 
 
 from __future__ import annotations
 
-from numalet.core.hints.hint import Hint
-from numalet.core.hints.reasons import Reason
+from numalet.core.hints.provider import Hint, Reason
 from numalet.core.managers.device.inventory import KnownDevices
 from numalet.core.managers.device.ledger import DeviceLedger
 from numalet.core.managers.device.preference import (

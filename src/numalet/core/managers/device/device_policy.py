@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from numalet.core.hints.hint import NO_HINTS, Hint, ProviderHints
-from numalet.core.hints.provider import ActiveContainers, Refused
+from numalet.core.hints.provider import NO_HINTS, ActiveContainers, Hint, ProviderHints, Refused
 from numalet.core.managers.device import allocation, hints
 from numalet.core.managers.device.ledger import DeviceLedger
 from numalet.core.managers.device.preference import NO_SAY, PreferredDevices

@@ -17,8 +17,7 @@ from functools import cached_property
 
 from numalet.core.hints import few_nodes, rule
 from numalet.core.hints.few_nodes import TriedSets
-from numalet.core.hints.hint import Hint, Impossible, NoPreference, ResourceHints
-from numalet.core.hints.reasons import Reason
+from numalet.core.hints.provider import Hint, Impossible, NoPreference, Reason, ResourceHints
 from numalet.core.hints.requirement import OpenSets, Requirement
 from numalet.core.hints.rule import HintRule
 from numalet.core.managers.device.inventory import KnownDevices

@@ -1,7 +1,7 @@
 """The Memory Manager: guaranteed memory and huge pages on as few NUMA nodes as possible.
 
 ``tables`` is the arithmetic of the node map, ``ledger`` the state, ``hints`` the sets of nodes,
-``affinity`` the manager's own search, ``allocation`` the blocks. See
+``static_policy`` the manager with its own search, ``allocation`` the blocks. See
 docs/explanation/memory-manager.md.
 
 A request that no single node can hold takes several nodes, and these become a *group*: pods use

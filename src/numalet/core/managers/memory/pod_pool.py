@@ -22,8 +22,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import astuple
 
-from numalet.core.hints.hint import NO_HINTS, Hint, Impossible, ProviderHints
-from numalet.core.hints.provider import WHOLE_POD, Refused
+from numalet.core.hints.provider import (
+    NO_HINTS,
+    WHOLE_POD,
+    Hint,
+    Impossible,
+    ProviderHints,
+    Refused,
+)
 from numalet.core.managers.memory import allocation, demand, hints
 from numalet.core.managers.memory.demand import Demand
 from numalet.core.managers.memory.ledger import UINT64, Blocks, MemoryBlock, MemoryLedger

@@ -1,4 +1,4 @@
-"""The manager of the policy Static: implements ``core.hints.provider.ResourceManager``.
+"""The Memory Manager's policy Static: implements ``core.hints.provider.ResourceManager``.
 
 On Windows the same rules have the policy name BestEffort.
 """
@@ -8,11 +8,19 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from numalet.core.config.behaviour import EXACT, Behaviour
-from numalet.core.hints.hint import NO_HINTS, Hint, Impossible, ProviderHints
-from numalet.core.hints.provider import ActiveContainers, Refused
-from numalet.core.managers.memory import affinity as best_affinity
+from numalet.core.hints.lowest_set import LowestSet
+from numalet.core.hints.provider import (
+    NO_HINTS,
+    ActiveContainers,
+    Hint,
+    Impossible,
+    ProviderHints,
+    Refused,
+)
+from numalet.core.hints.requirement import OpenSets
 from numalet.core.managers.memory import allocation, demand, hints, init_reuse
 from numalet.core.managers.memory.demand import Demand
+from numalet.core.managers.memory.hints import MemoryHintFamily
 from numalet.core.managers.memory.ledger import NOTHING_REUSABLE, UINT64, Blocks, MemoryLedger
 from numalet.core.managers.memory.reasons import (
     CanNotExtend,
@@ -29,6 +37,38 @@ from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod
 from numalet.core.model.value import Value
+
+# The best set of nodes that the manager finds itself. It searches if the merged hint is "any node",
+# or if the hint's nodes have too little room because another resource narrowed it. Best is:
+# preferred, then fewer nodes, then the lower numbers. Kubelet: ``getDefaultHint``,
+# ``extendTopologyManagerHint``, v1.32.
+
+
+def best(offered: MemoryHintFamily, containing: NumaMask = numa_mask.EMPTY) -> Hint | None:
+    """Return the best offered set that contains the given nodes, if any."""
+    masks = _possible(offered, containing)
+    if containing:
+        masks = [mask for mask in masks if numa_mask.contains(mask, containing)]
+    if not masks:
+        return None
+    fewest = min(map(int.bit_count, masks))
+    smallest = min([mask for mask in masks if mask.bit_count() == fewest])
+    # No offered set is smaller than the preferred size, so the smallest set is the best.
+    return Hint(smallest, fewest == offered.preferred_size)
+
+
+def _possible(offered: MemoryHintFamily, containing: NumaMask) -> Sequence[NumaMask]:
+    """Return offered sets, including the best one that contains the given nodes."""
+    if offered.rule is None:
+        return offered.masks
+    if offered.is_empty:
+        return ()
+    islands, open_sets = offered.rule.islands, offered.rule.open_sets
+    extended = OpenSets(
+        open_sets.universe, open_sets.mandatory | containing, open_sets.requirements
+    )
+    smallest = LowestSet(extended).smallest()
+    return islands if smallest is None else (*islands, smallest)
 
 
 class MemoryStaticPolicy(Value):
@@ -136,7 +176,7 @@ class MemoryStaticPolicy(Value):
         will_do = False
         # 1. "Any node": the manager's own best set.
         if chosen.mask is None:
-            default = best_affinity.best(hints.family(ledger, pod_uid, asked))
+            default = best(hints.family(ledger, pod_uid, asked))
             if default is None or default.mask is None:
                 return Refused(NoNodeFits(container))
             if chosen.preferred and not default.preferred:
@@ -150,7 +190,7 @@ class MemoryStaticPolicy(Value):
         # 2. Too small: the best superset.
         if not will_do and not self._will_do(ledger, pod_uid, asked, mask):
             offered = hints.family(ledger, pod_uid, asked)
-            extended = best_affinity.best(offered, containing=mask)
+            extended = best(offered, containing=mask)
             if extended is None or extended.mask is None:
                 return Refused(CanNotExtend(container, mask))
             if chosen.preferred and not extended.preferred:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.core.managers.cpu import demand
+from numalet.core.managers.cpu import static_policy
 from numalet.core.model.pod import Pod, QosClass
 from values.cpu_builders import container, init, pod, sidecar
 
@@ -26,14 +26,14 @@ from values.cpu_builders import container, init, pod, sidecar
 def test_only_whole_numbers_are_exclusive(cpu: str | None, expected: int) -> None:
     asking = container("c", cpu)
 
-    assert expected == demand.of_container(pod("u", asking), asking)
+    assert expected == static_policy.of_container(pod("u", asking), asking)
 
 
 @pytest.mark.parametrize("qos", [QosClass.BURSTABLE, QosClass.BEST_EFFORT])
 def test_only_guaranteed_pods_ask(qos: QosClass) -> None:
     asking = container("c", "2")
 
-    assert demand.of_container(pod("u", asking, qos=qos), asking) == 0
+    assert static_policy.of_container(pod("u", asking, qos=qos), asking) == 0
 
 
 @pytest.mark.parametrize(
@@ -48,4 +48,4 @@ def test_only_guaranteed_pods_ask(qos: QosClass) -> None:
     ],
 )
 def test_a_pod_asks_for_its_peak(asking: Pod, expected: int) -> None:
-    assert expected == demand.of_pod(asking)
+    assert expected == static_policy.of_pod(asking)

@@ -7,9 +7,14 @@ from collections.abc import Sequence
 import pytest
 
 from numalet.core.managers.cpu import cpu_mask, take_distributed, take_packed, topology
-from numalet.core.managers.cpu.balance import Balance, Division
-from numalet.core.managers.cpu.combination_storage import Combination, copied, overwritten
 from numalet.core.managers.cpu.reasons import AccountingError, TooFewCpus, WouldHang
+from numalet.core.managers.cpu.take_distributed import (
+    Balance,
+    Combination,
+    Division,
+    copied,
+    overwritten,
+)
 from values import cpu_builders
 from values.cpu_builders import discovered, mask, text
 

@@ -20,9 +20,9 @@ from __future__ import annotations
 import pytest
 
 from numalet.core.managers.cpu import take_distributed, take_packed, topology
-from numalet.core.managers.cpu.combination_storage import Storage, copied, overwritten
 from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.managers.cpu.reasons import TooFewCpus, Unpickable
+from numalet.core.managers.cpu.take_distributed import Storage, copied, overwritten
 from numalet.core.managers.cpu.take_packed import Packing
 from values import cpu_builders
 

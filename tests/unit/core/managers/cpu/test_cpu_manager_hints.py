@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.core.hints.hint import Impossible
+from numalet.core.hints.provider import Impossible
 from numalet.core.managers.cpu import hints, topology
 from numalet.core.managers.cpu.hints import CpuHintFamily
 from numalet.core.managers.cpu.reasons import (
@@ -17,7 +17,7 @@ from numalet.core.managers.cpu.reasons import (
     ReuseElsewhere,
     TooFewCpusOnNodes,
 )
-from numalet.core.managers.cpu.take_aligned import Reach
+from numalet.core.managers.cpu.take_packed import Reach
 from numalet.core.model.machine_info import MachineInfo
 from values import cpu_builders
 

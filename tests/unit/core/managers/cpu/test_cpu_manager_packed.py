@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from numalet.core.managers.cpu import free_cpus, take_aligned, take_packed, topology
+from numalet.core.managers.cpu import free_cpus, take_packed, topology
 from numalet.core.managers.cpu.reasons import TooFewCpus
-from numalet.core.managers.cpu.take_aligned import Reach
-from numalet.core.managers.cpu.take_packed import Packing
+from numalet.core.managers.cpu.take_packed import Packing, Reach
 from values import cpu_builders
 from values.cpu_builders import discovered, mask, text
 
@@ -111,9 +110,9 @@ def test_a_cache_over_two_nodes_is_taken_twice_and_counted_twice() -> None:
 def test_an_affinity_stands_for_its_nodes_or_for_their_sockets() -> None:
     of = discovered(2, 4, 1, 1)
 
-    assert text(take_aligned.cpus_of_affinity(of, 0b0010, Reach.NODES)) == "1"
-    assert text(take_aligned.cpus_of_affinity(of, 0b0010, Reach.SOCKETS)) == "0-1"
-    assert text(take_aligned.cpus_of_affinity(of, 0b10000, Reach.NODES)) == ""
+    assert text(take_packed.cpus_of_affinity(of, 0b0010, Reach.NODES)) == "1"
+    assert text(take_packed.cpus_of_affinity(of, 0b0010, Reach.SOCKETS)) == "0-1"
+    assert text(take_packed.cpus_of_affinity(of, 0b10000, Reach.NODES)) == ""
 
 
 def test_whole_cores_of_the_largest_size_leave_out_smaller_cores() -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from numalet.core.admission import counting
-from numalet.core.hints.hint import Hint
-from numalet.core.hints.provider import Refused
+from numalet.core.hints.provider import Hint, Refused
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.cpu.pod_pool import CpuPodPools
 from numalet.core.managers.cpu.reasons import TooFewCpus

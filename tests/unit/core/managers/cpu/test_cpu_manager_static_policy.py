@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.core.hints.hint import NO_HINTS, ZERO_HINT, Candidates, Hint, Impossible, NoPreference
-from numalet.core.hints.provider import Refused
+from numalet.core.hints.provider import (
+    NO_HINTS,
+    ZERO_HINT,
+    Candidates,
+    Hint,
+    Impossible,
+    NoPreference,
+    Refused,
+)
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.cpu.reasons import (
     NoNodesFit,

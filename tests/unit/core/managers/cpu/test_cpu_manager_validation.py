@@ -11,7 +11,7 @@ from numalet.core.findings.state_files import (
     CpuStateReservedInDefault,
     CpuStateReservedNotInDefault,
 )
-from numalet.core.managers.cpu import validation
+from numalet.core.managers.cpu import static_policy
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.cpu.static_policy import CpuStaticPolicy
 from numalet.core.model.findings import Finding
@@ -33,22 +33,22 @@ def ledger(default: str, **held: str) -> CpuLedger:
 
 
 def test_an_empty_state_becomes_the_whole_shared_pool() -> None:
-    assert CpuLedger(cpus("0-7")) == validation.restored(CpuLedger(), PLAIN)
-    assert CpuLedger(cpus("1-3,5-7")) == validation.restored(CpuLedger(), STRICT)
+    assert CpuLedger(cpus("0-7")) == static_policy.restored(CpuLedger(), PLAIN)
+    assert CpuLedger(cpus("1-3,5-7")) == static_policy.restored(CpuLedger(), STRICT)
 
 
 def test_a_state_that_makes_up_the_machine_is_taken_as_it_is() -> None:
     plain = ledger("0-2,4-6", u_c="3", v_c="7")
     strict = ledger("1-2,5-6", u_c="3,7")
 
-    assert plain is validation.restored(plain, PLAIN)
-    assert strict is validation.restored(strict, STRICT)
+    assert plain is static_policy.restored(plain, PLAIN)
+    assert strict is static_policy.restored(strict, STRICT)
 
 
 def test_records_that_share_cpus_are_not_noticed() -> None:
     shared = ledger("0-2,4-6", u_c="3,7", v_c="7")
 
-    assert shared is validation.restored(shared, PLAIN)
+    assert shared is static_policy.restored(shared, PLAIN)
 
 
 @pytest.mark.parametrize(
@@ -77,17 +77,17 @@ def test_records_that_share_cpus_are_not_noticed() -> None:
     ],
 )
 def test_a_state_that_does_not_fit_is_refused(state: CpuLedger, expected: Finding) -> None:
-    assert expected == validation.restored(state, PLAIN)
+    assert expected == static_policy.restored(state, PLAIN)
 
 
 def test_strictly_reserved_cpus_must_not_be_in_the_pool() -> None:
-    assert CpuStateReservedInDefault(reserved="4", default="1-7") == validation.restored(
+    assert CpuStateReservedInDefault(reserved="4", default="1-7") == static_policy.restored(
         ledger("1-7"), STRICT
     )
 
 
 def test_a_strict_state_must_not_hold_reserved_cpus_at_all() -> None:
-    assert CpuStateOtherCpus(available="1-3,5-7", found="0-3,5-7") == validation.restored(
+    assert CpuStateOtherCpus(available="1-3,5-7", found="0-3,5-7") == static_policy.restored(
         ledger("1-3,5-7", u_c="0"), STRICT
     )
 
@@ -101,6 +101,6 @@ def test_a_cpu_that_no_machine_has_is_refused_at_once(policy: CpuStaticPolicy, f
         CpuLedger(pool - {3}, {"u": {"c": frozenset({3, far})}}),
         CpuLedger(pool, pods={"u": frozenset({far})}),
     ):
-        refused = validation.restored(state, policy)
+        refused = static_policy.restored(state, policy)
         assert isinstance(refused, CpuStateOtherCpus)
         assert refused.found.endswith(f",{far}")

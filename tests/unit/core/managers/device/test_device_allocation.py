@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from numalet.core.hints.hint import Hint
-from numalet.core.hints.provider import Refused
+from numalet.core.hints.provider import Hint, Refused
 from numalet.core.managers.device import allocation, choice, registration
 from numalet.core.managers.device.choice import Groups
 from numalet.core.managers.device.inventory import Health

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from numalet.core.hints.hint import Impossible, NoPreference, ResourceHints
+from numalet.core.hints.provider import Impossible, NoPreference, ResourceHints
 from numalet.core.managers.device import registration
 from numalet.core.managers.device.device_policy import DevicePolicy
 from numalet.core.managers.device.hints import TouchedSets

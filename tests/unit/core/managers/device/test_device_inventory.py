@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.core.managers.device import inventory, names, registration
+from numalet.core.managers.device import inventory, registration
 from numalet.core.managers.device.inventory import (
     NOTHING_REPORTED,
     Device,
@@ -124,7 +124,7 @@ def test_a_restart_without_a_checkpoint_knows_nothing_but_what_is_running() -> N
     ],
 )
 def test_a_name_with_a_domain_is_one_of_an_extended_resource(name: str) -> None:
-    assert names.is_extended_resource(name)
+    assert inventory.is_extended_resource(name)
 
 
 @pytest.mark.parametrize(
@@ -150,4 +150,4 @@ def test_a_name_with_a_domain_is_one_of_an_extended_resource(name: str) -> None:
     ],
 )
 def test_other_names_are_refused(name: str) -> None:
-    assert not names.is_extended_resource(name)
+    assert not inventory.is_extended_resource(name)

@@ -8,8 +8,7 @@ import pytest
 
 from numalet.core.admission import counting
 from numalet.core.config.behaviour import EXACT
-from numalet.core.hints.hint import ZERO_HINT, Hint
-from numalet.core.hints.provider import WHOLE_POD, Refused
+from numalet.core.hints.provider import WHOLE_POD, ZERO_HINT, Hint, Refused
 from numalet.core.managers.memory import demand, tables
 from numalet.core.managers.memory.ledger import (
     UINT64,

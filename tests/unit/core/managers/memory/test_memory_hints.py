@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numalet.core.hints.hint import Candidates, Hint
+from numalet.core.hints.provider import Candidates, Hint
 from numalet.core.managers.memory import hints, tables
 from numalet.core.managers.memory.hints import MemoryHintFamily
 from numalet.core.managers.memory.ledger import (

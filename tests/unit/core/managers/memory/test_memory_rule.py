@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.core.hints.hint import Hint
-from numalet.core.managers.memory import affinity, hints, tables
+from numalet.core.hints.provider import Hint
+from numalet.core.managers.memory import hints, static_policy, tables
 from numalet.core.managers.memory.hints import MemoryHintFamily
 from numalet.core.managers.memory.ledger import (
     MemoryLedger,
@@ -45,8 +45,8 @@ def test_what_wraps_around_is_listed_and_not_known_by_rule() -> None:
     # Node 0 seems to have nearly 2^64 bytes; with another node it has 3Gi, with both 13Gi.
     assert family.masks == (0b001, 0b110, 0b111)
     assert family.preferred_size == 1
-    assert Hint(0b001, True) == affinity.best(family)
-    assert Hint(0b110, False) == affinity.best(family, containing=0b010)
+    assert Hint(0b001, True) == static_policy.best(family)
+    assert Hint(0b110, False) == static_policy.best(family, containing=0b010)
 
 
 def test_what_wraps_around_on_more_nodes_is_listed_too() -> None:
@@ -109,9 +109,9 @@ def test_memory_to_be_used_again_makes_an_island_of_unused_nodes() -> None:
 
     assert family.as_rule is not None
     assert (family.masks, family.as_rule.islands) == ((0b011,), (0b011,))
-    assert Hint(0b011, False) == affinity.best(family)
+    assert Hint(0b011, False) == static_policy.best(family)
     other = hints.family(again, "other", {"memory": 8 * GI})
-    assert (other.is_empty, affinity.best(other)) == (True, None)
+    assert (other.is_empty, static_policy.best(other)) == (True, None)
 
 
 def test_a_demand_for_nothing_is_offered_nowhere() -> None:
@@ -132,11 +132,11 @@ def test_a_demand_for_nothing_is_offered_nowhere() -> None:
 def test_the_best_set_holds_the_given_nodes(containing: int, expected: Hint | None) -> None:
     state = ledger(10, 10, 10, 10, 10, groups={3: 0b11000, 4: 0b11000})
 
-    assert expected == affinity.best(offered(state, 14), containing)
+    assert expected == static_policy.best(offered(state, 14), containing)
 
 
 def test_the_best_of_sixty_four_nodes_is_found() -> None:
     family = offered(ledger(*[1, 2] * 32), 40)
     odd = numa_mask.of(range(1, 41, 2))
 
-    assert Hint(odd, False) == affinity.best(family)
+    assert Hint(odd, False) == static_policy.best(family)
