@@ -151,7 +151,7 @@ def test_ps_and_describe_name_what_is_held_for_no_pod(
     api.do(lambda door: door.change(node=door.view().node.remove(uid)))
     assert _run(api, "ps") == 0
     said = capsys.readouterr().out
-    assert "Still held for pods that are gone or rejected, until the next pod asks" in said
+    assert "Still held for deleted or rejected pods, until the next admission" in said
     assert "  default/a/c: CPUs 1,17; 4Gi on NUMA nodes 0\n" in said
     assert _run(api, "describe", "a") == 0
     assert "  default/a/c: CPUs 1,17; 4Gi on NUMA nodes 0\n" in capsys.readouterr().out

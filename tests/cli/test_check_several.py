@@ -103,7 +103,7 @@ def test_the_page_for_people_has_a_part_for_every_combination(numalet: Runner) -
     lines = ended.out.splitlines()
     headings = [line for line in lines if " on " in line and line.startswith(("s", "m", "b"))]
     assert headings == ["broken.yaml on 2n4c2t", "broken.yaml on 1n4c", *FOUR]
-    assert lines[-1] == "6 combinations: 3 would start, 1 would not, 2 can not be checked"
+    assert lines[-1] == "6 combinations: 3 would start, 1 would not, 2 cannot be checked"
     assert ended.err == ""
 
 

@@ -342,8 +342,8 @@ WHY = (
     ("question", "status", "said"),
     [
         (("fit", SMALL), 1, "    3  not decided: it has no readable NumaNode object"),
-        (("traps",), 2, "There is no node that can be decided on.\n\nNodes: 3 undecided."),
-        (("free", SMALL), 1, "there is no node that can be decided on"),
+        (("traps",), 2, "No node has enough data for a decision.\n\nNodes: 3 undecided."),
+        (("free", SMALL), 1, "no node has enough data for a decision"),
         (("what-if", "--policy", "none"), 0, "before        0 "),
     ],
 )

@@ -86,7 +86,7 @@ def test_show_marks_what_gone_and_finished_pods_still_hold(
     assert {True} == {stale for uid, stale in shown.items() if uid not in ("u1", "u2")}
     drawn = numalet("state", "show", str(mixed), "--pods", str(listed)).out
     assert "default/done/c (stale)" in drawn
-    assert "stale: the pod is gone or finished" in drawn
+    assert "stale: the pod is deleted or finished" in drawn
 
 
 def test_show_finds_names_by_what_pods_hold(numalet: Runner, mixed: Path, tmp_path: Path) -> None:

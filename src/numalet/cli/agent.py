@@ -30,17 +30,17 @@ EPILOG = """Examples:
   # the same, and kubectl --kubeconfig /tmp/try/admin.kubeconfig get pods
   numalet agent --runtime fake -m 2n16c2t --memory-per-node 128Gi --root /tmp/try --kube-api 6443
 
-  # beside a kubelet: follow its state files, compare them with the kernel, write nothing
+  # next to a kubelet: follow its state files, compare them with the kernel, write nothing
   numalet agent --ownership observe
 
-  # the same, where the kubelet's version can not be read from its program
+  # the same, if the kubelet's program does not show its version
   numalet agent --ownership observe --kubelet-version v1.35.6
 
   # the same, and publish what the kubelet's managers hold in the cluster
   numalet agent --ownership observe --publish
 
 SIGTERM stops the agent; its programs keep running and are adopted at the next start.
-Exit status: 0 stopped, 1 the root folder or its cgroups are in use, 2 the agent can not start,
+Exit status: 0 stopped, 1 the root folder or its cgroups are in use, 2 the agent cannot start,
 3 a bug.
 """
 
@@ -80,7 +80,7 @@ class AgentOptions(Options):
         "DIR",
     )
     runtime: RuntimeOption = option(
-        "Real processes, or none at all.", default=RuntimeOption.PROCESS
+        "Start real processes, or simulate them.", default=RuntimeOption.PROCESS
     )
     manifests: Path | None = option("A folder of pod manifests to run.", "DIR")
     exact: bool = option("Decide exactly as the kubelet, its limits included.")
@@ -89,16 +89,16 @@ class AgentOptions(Options):
     devices: DeviceOptions
     node_name: str = option("Default: the host's name.", "NAME", default="")
     ownership: Ownership = option(
-        "Enforce beside others, or only observe; auto: observe if there are others.",
+        "Enforce even next to another manager, or only observe; auto: observe if there is one.",
         default=Ownership.AUTO,
     )
     kubelet_root: Path = node_options.kubelet_root(
         "Root directory of a kubelet on this machine, whose state files are read."
     )
     on_invalid_state: Invalid = option(
-        "State files that can not be restored. by-mode: with --exact stop; else rebase them if it"
-        " is the machine that has changed. rebase: keep what still fits, and nothing of a damaged"
-        " file.",
+        "If state files cannot be restored: by-mode stops with --exact, and else rebases them if"
+        " the machine has changed; rebase keeps allocations that still fit, and drops damaged"
+        " files.",
         default=Invalid.BY_MODE,
     )
     podresources_qps: float = option(

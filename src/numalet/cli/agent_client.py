@@ -23,8 +23,8 @@ OBSERVED: Final = "Observed"
 OF_A_KUBELET: Final = (OBSERVED, "Stale")
 """The above, and the status of a pod that the kubelet has forgotten."""
 _WHICH: Final = "Which agent"
-EXITS: Final = """Exit status: 0 fine, 1 the answer is no, 2 unusable input (also where no agent
-answers), 3 a bug.
+EXITS: Final = """Exit status: 0 success, 1 the answer is no, 2 invalid input or no agent answers,
+3 a bug.
 """
 
 POD: Final = argument("A pod: its name, or namespace/name.", "POD", default=REQUIRED)

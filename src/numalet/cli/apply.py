@@ -22,7 +22,7 @@ EPILOG = f"""Examples:
   # several, from a pipe
   cat pods/*.yaml | numalet apply -f -
 
-The answer comes after the decision: a pod that is rejected is kept, and shown by 'numalet ps'.
+The command returns after the decision. 'numalet ps' lists rejected pods too.
 
 {EXITS}"""
 

@@ -25,30 +25,30 @@ EPILOG: Final = """Examples:
   # what would be done: nothing is changed without --act
   numalet breaker
 
-  # keep three rejected pods of each ReplicaSet, and say at their owners why they were rejected
+  # keep three rejected pods of each ReplicaSet, and report the reason at their owners
   numalet breaker --act prune,inform
 
-  # in a cluster, two replicas of which one acts, with metrics and an audit in a file
+  # in a cluster: two replicas with leader election, metrics and an audit file
   numalet breaker --act prune,inform,taint --lease numalet/numalet-breaker \\
     --metrics 0.0.0.0:9647 --audit /var/log/numalet/breaker.jsonl
 
   # for some namespaces and owners only
   numalet breaker --act prune --namespaces 'team-*' --owners 'Deployment/*'
 
-  # beside numalet extender in a cluster with an autoscaler
+  # next to numalet extender in a cluster with an autoscaler
   numalet breaker --act taint --taint-for-waiting 2m
 
   # take back every taint and suspension, whether or not a breaker still runs
   numalet breaker undo
 
-Exit status: 0 ended by a signal, 2 unusable input or an audit that can not be written, 3 a bug.
+Exit status: 0 ended by a signal, 2 invalid input or the audit file cannot be written, 3 a bug.
 """
 _UNDO_EPILOG: Final = """Examples:
 
   kubectl scale deployment -n numalet numalet-breaker --replicas=0
   numalet breaker undo
 
-Exit status: 0 everything is undone, 1 some of it could not be, 2 unusable input or an API server
+Exit status: 0 everything is undone, 1 some of it could not be, 2 invalid input or an API server
 that refuses, 3 a bug.
 """
 _NAME: Final = "numalet-breaker"
@@ -70,8 +70,8 @@ _AUDIT: Final = option(
 class BreakerOptions(Options):
     cluster: ClusterOptions
     act: str = option(
-        "What is allowed, of prune, inform, taint, suspend, recreate; with commas. Without it"
-        " nothing is changed.",
+        "Allowed actions, separated by commas: prune, inform, taint, suspend, recreate. Without"
+        " it, the breaker changes nothing.",
         "MEASURES",
         default="",
     )
@@ -89,8 +89,8 @@ class BreakerOptions(Options):
     selector: str = option("Only pods with these labels.", "SELECTOR", "--selector -l", default="")
     classes: ClassOptions
     taint_for_waiting: str = option(
-        "For autoscalers: taint the traps also of pods that wait for so long, such as 2m, while no"
-        " kubelet would admit them.",
+        "For autoscalers: also taint the traps of pods that have waited this long, such as 2m, and"
+        " that no kubelet would admit.",
         "TIME",
         default="",
     )

@@ -49,10 +49,10 @@ EPILOG = """Examples:
 
   numalet check --explain lint/unbalanced-reservation
 
-Exit status: 0 clean (warnings, without --strict, and notes aside), 1 the kubelet would not start
-or findings of severity error, 2 the input can not be used, 3 a bug, 4 cannot tell whether it starts
-(a vendor sets fields outside the file, and they decide). Of several configurations and machines
-every combination is checked, and the worst counts.
+Exit status: 0 no errors (and no warnings with --strict), 1 the kubelet would not start or there are
+errors, 2 invalid input, 3 a bug, 4 unknown whether it starts (it depends on fields that a vendor
+sets outside the file). Several configurations and machines are checked in all combinations, and the
+worst one decides.
 """
 
 
@@ -66,8 +66,8 @@ class CheckFormat(StrEnum):
 
 class CheckOptions(Options):
     pods: list[str] = argument(
-        "Manifests of pods that the node is to run (YAML or JSON); claims of devices, their"
-        " classes, and slices may be among them.",
+        "Manifests of the node's pods (YAML or JSON), optionally with ResourceClaims, DeviceClasses"
+        " and ResourceSlices.",
         "[PODS]...",
     )
     config: list[Path] = kubelet.CONFIG_FILES
@@ -89,7 +89,7 @@ class CheckOptions(Options):
     and_release: str | None = option(
         "Compare with this release: say what changes from --release to it.", "RELEASE", "--and"
     )
-    explain: str | None = option("Print what a code means, and why; check nothing.", "CODE")
+    explain: str | None = option("Explain a code and exit.", "CODE")
     flags: kubelet.KubeletFlags
 
 
@@ -167,7 +167,7 @@ def _run_upgrade(pieces: CheckInputs, after: str, options: CheckOptions, *, is_o
 
     if not is_one:
         raise input_error.Conflict(
-            "comparing two releases needs one configuration and one machine; several were given",
+            "comparing two releases needs one configuration and one machine, not several",
             where=Location("--and"),
         ).bad_input()
     release = kubelet_version.of_name(after, "--and")

@@ -178,7 +178,7 @@ def _several_drawn(checks: Sequence[CheckCombination]) -> Iterator[RenderableTyp
     for each in checks:
         yield text(each.name, "bold underline", 0)
         if each.result is None:
-            yield text("This can not be checked.", "", 0)
+            yield text("This cannot be checked.", "", 0)
             yield from blocks(each.unusable, rules_said, "")
         else:
             yield from _drawn(each.result, rules_said)
@@ -188,7 +188,7 @@ def _several_drawn(checks: Sequence[CheckCombination]) -> Iterator[RenderableTyp
     starting = sum(refused is None for refused in refusals)
     undecided = sum(refused is not None and refused.is_undecided for refused in refusals)
     missing = len(checks) - len(results)
-    rest = f", {missing} can not be checked" if missing else ""
+    rest = f", {missing} cannot be checked" if missing else ""
     if undecided:
         rest = f", cannot tell for {undecided}{rest}"
     yield text(

@@ -34,8 +34,8 @@ class ClassOptions(Options):
     """The machines and configurations of nodes that do not publish theirs."""
 
     class_file: str | None = option(
-        "A description whose pools say of which machine and configuration nodes are that do not"
-        " publish it.",
+        "A fleet file that describes the machine and configuration of nodes that do not publish"
+        " them.",
         "FILE",
         "--class",
     )

@@ -27,26 +27,26 @@ EPILOG = """Examples:
   # and open a browser
   numalet dashboard --open
 
-  # a node that is simulated, until Ctrl-C
+  # a simulated node, until Ctrl-C
   numalet dashboard -m 2n16c2t --memory-per-node 64Gi -c kubelet.yaml pods.yaml
 
-  # a machine that comes with numalet, without any pods
+  # a built-in machine, without pods
   numalet dashboard -m profile:dgx-h100 -c kubelet.yaml
 
   # on port 8080
   numalet dashboard -m node7.tar.gz -c kubelet.yaml --listen 8080 pods.yaml
 
-  # a kubelet without an agent, by what it leaves on this machine, until Ctrl-C
+  # the kubelet of this machine, without an agent, until Ctrl-C
   numalet dashboard --kubelet-root /var/lib/kubelet
 
   # state files that were copied from another machine
   numalet dashboard --kubelet-root node7/kubelet -m node7.tar.gz -c node7/config.yaml
 
-What this command serves itself is served on this machine alone.
+This command itself serves only on loopback.
 From another machine, with --listen 8080: ssh -L 8080:127.0.0.1:8080 HOST
 
-Exit status: 0 fine, or ended by Ctrl-C; 1 the agent has no port for browsers; 2 unusable input
-(also where no agent answers, and a configuration with which the kubelet would not start), 3 a bug.
+Exit status: 0 success, or ended by Ctrl-C; 1 the agent has no port for browsers; 2 invalid input,
+no agent answers, or the kubelet would not start with the configuration; 3 a bug.
 """
 
 _BESIDE_A_KUBELET: Final = frozenset(
@@ -78,8 +78,8 @@ class DashboardOptions(Options):
     )
     opened: bool = OPEN
     kubelet_root: Path | None = option(
-        "Show the kubelet of this root directory by what it leaves there; no agent is asked."
-        " Default: /var/lib/kubelet, where no agent answers.",
+        "Show the kubelet with this root directory, without an agent. Default: /var/lib/kubelet, if"
+        " no agent answers.",
         "DIR",
     )
     agent: AgentChoice

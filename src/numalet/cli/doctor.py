@@ -27,13 +27,13 @@ EPILOG = """Examples:
   numalet doctor cluster --scheduler-config scheduler.yaml
   numalet doctor cluster -o json | jq -r '.findings[].fix'
 
-Exit status: 0 nothing is missing (warnings, without --strict, and notes aside), 1 something is,
-2 the cluster can not be asked, 3 a bug.
+Exit status: 0 nothing is missing (and no warnings with --strict), 1 something is missing,
+2 the cluster cannot be reached, 3 a bug.
 """
 
 doctor_app = typer.Typer(
     name="doctor",
-    help="Say what is missing, and print the command that fixes it.",
+    help="Find what is missing, and print the command that fixes it.",
     rich_markup_mode=None,
     no_args_is_help=True,
     epilog=with_line_breaks(EPILOG),

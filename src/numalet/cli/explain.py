@@ -44,7 +44,7 @@ EPILOG = """Examples:
   # would it run on another node of the fleet?
   numalet explain -c kubelet.yaml -m node7.tar.gz -m node8.tar.gz pod.yaml
 
-Exit status: 0 the pod is admitted, 1 it is rejected, 2 unusable input (also a configuration with
+Exit status: 0 the pod is admitted, 1 it is rejected, 2 invalid input (also a configuration with
 which the kubelet would not start), 3 a bug.
 """
 

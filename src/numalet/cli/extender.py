@@ -14,39 +14,39 @@ from numalet.cli.options import Options, option, with_options
 
 EPILOG: Final = """Examples:
 
-  # beside a kube-scheduler on the same machine
+  # next to a kube-scheduler on the same machine
   numalet extender --kubeconfig /etc/kubernetes/scheduler.conf
 
-  # what the scheduler's configuration says of it, as YAML or JSON
+  # its entry in the scheduler's configuration, as YAML or JSON
   {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
    "clientConnection": {"kubeconfig": "/etc/kubernetes/scheduler.conf"},
    "extenders": [{"urlPrefix": "http://127.0.0.1:8888", "filterVerb": "filter",
                   "prioritizeVerb": "prioritize", "weight": 150,
                   "nodeCacheCapable": true, "httpTimeout": "5s", "ignorable": true}]}
 
-  # over the network: only clients with a certificate of this authority may ask
+  # over the network: only clients with a certificate of this authority may connect
   numalet extender --listen 0.0.0.0:8888 --tls-cert tls.crt --tls-key tls.key \\
       --client-ca scheduler-ca.crt --metrics 0.0.0.0:8889
 
-  # one of several replicas behind a Service, of which one is ready at a time
+  # one of several replicas behind a Service; only the leader is ready
   numalet extender --listen 0.0.0.0:8888 --tls-cert tls.crt --tls-key tls.key \\
       --client-ca scheduler-ca.crt --lease numalet/numalet-extender
 
-  # nodes of which nothing is known get no pods, and a scheduler that waits 2 s
+  # refuse nodes without data; the scheduler waits 2 s
   numalet extender --unknown-nodes refuse --timeout 2s
 
-  # nodes that publish nothing are of the machines and configurations of a file
+  # a file describes the machines and configurations of nodes that do not publish them
   numalet extender --class pools.yaml --pool-label example.com/pool
 
-  # pods are bound by it, with "bindVerb": "bind" in the scheduler's configuration; it needs the
-  # right to create pods/binding
+  # bind pods, with "bindVerb": "bind" in the scheduler's configuration and the permission to
+  # create pods/binding
   numalet extender --bind --kubeconfig /etc/kubernetes/scheduler.conf
 
-  # is it ready, and what does it count
+  # readiness and metrics
   curl http://127.0.0.1:8888/readyz
   curl http://127.0.0.1:8888/metrics
 
-Exit status: 0 ended by a signal, 2 unusable input or an API server that refuses, 3 a bug.
+Exit status: 0 ended by a signal, 2 invalid input or the API server refuses access, 3 a bug.
 """
 
 
@@ -55,8 +55,8 @@ class UndecidedAnswer(StrEnum):
     REFUSE = "refuse"
 
 
-_serving: Final = functools.partial(option, panel="Where it is asked")
-_answering: Final = functools.partial(option, panel="How it answers")
+_serving: Final = functools.partial(option, panel="Server options")
+_answering: Final = functools.partial(option, panel="Decision options")
 
 
 class ExtenderOptions(Options):
@@ -84,10 +84,10 @@ class ExtenderOptions(Options):
         default="",
     )
     unknown_nodes: UndecidedAnswer = _answering(
-        "Nodes of which too little is known.", default=UndecidedAnswer.ACCEPT
+        "Answer for nodes with insufficient data.", default=UndecidedAnswer.ACCEPT
     )
     not_examined: UndecidedAnswer = _answering(
-        "Nodes for which there was no time.", default=UndecidedAnswer.REFUSE
+        "Answer for nodes not evaluated in time.", default=UndecidedAnswer.REFUSE
     )
     score: ScoreOption = _answering(
         "What prioritize prefers: NUMA nodes that stay whole for large pods, the most room left"
@@ -95,16 +95,16 @@ class ExtenderOptions(Options):
         default=ScoreOption.PACK,
     )
     timeout: str = _answering(
-        "The scheduler's httpTimeout, of which 80 % is used for deciding.", "TIME", default="5s"
+        "The scheduler's httpTimeout; decisions may use 80 % of it.", "TIME", default="5s"
     )
     promise_seconds: float = _answering(
-        "So long a pod counts on the node that was named for it, if nothing is seen of it.",
+        "How long to reserve resources for a pod on the chosen node.",
         "SECONDS",
         default=30.0,
         min=1.0,
     )
     oldest_view: str = _answering(
-        "So long without news of the cluster /readyz says yes; calls are answered for ever.",
+        "/readyz fails after this long without updates; calls are still answered.",
         "TIME",
         default="5m",
     )

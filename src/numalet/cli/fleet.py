@@ -13,23 +13,23 @@ from numalet.core.model import input_error
 
 EPILOG = """Examples:
 
-  # would this job fit now, where, and why not elsewhere
+  # where this job fits now, and why it does not fit elsewhere
   numalet fleet fit train.yaml
   numalet fleet fit nvidia.com/gpu=4,cpu=16,memory=128Gi --count 8
 
-  # which nodes promise room that no pod can have, and what that costs
+  # nodes that look free but reject every pod, and their cost
   numalet fleet traps
 
-  # what must go so that a pod has room, and where it could run instead
+  # which pods to evict so that a pod fits, and where they could run instead
   numalet fleet free train.yaml --plan
 
-  # the same about what kubectl printed, or about a fleet that is described
+  # the same for a dump of kubectl, or for a fleet file
   kubectl get nodes,pods,pdb -A -o json > dump.json
   numalet fleet fit --dump dump.json train.yaml
   numalet fleet fit --fleet fleet.yaml train.yaml
 
-Exit status: 0 fine, 1 the answer is no, 2 unusable input, 3 a bug.
-'numalet fleet COMMAND --help' says more.
+Exit status: 0 success, 1 the answer is no, 2 invalid input, 3 a bug.
+See also 'numalet fleet COMMAND --help'.
 """
 
 fleet_app = typer.Typer(
@@ -44,7 +44,7 @@ fleet_app = typer.Typer(
 class FitOptions(Options):
     pod: str = POD
     count: int | None = option(
-        "So many copies; 0 for as many as fit. Default: as many as the object makes.", "N", min=0
+        "Number of copies; 0 for as many as fit. Default: the replicas of the object.", "N", min=0
     )
     source: Source
     watch: bool = WATCH
@@ -66,7 +66,7 @@ class FreeOptions(Options):
     node: list[str] = option("Only this node; repeatable.", "NAME")
     lower_priority_only: bool = option("Pods of the pod's own priority stay, as in preemption.")
     keep_bare_pods: bool = option("Pods without a controller stay.")
-    most_sets: int = option("So many sets are tried at most.", "N", default=50_000, min=0)
+    most_sets: int = option("Maximum number of pod sets to try.", "N", default=50_000, min=0)
     source: Source
     output: FleetFormat = OUTPUT
 
@@ -82,7 +82,7 @@ class FreeOptions(Options):
   numalet fleet fit train.yaml --count 16 -o json
   numalet fleet fit nvidia.com/gpu=1 --count 0
 
-Exit status: 0 as many fit as are asked for, 1 fewer do, 2 unusable input, 3 a bug.
+Exit status: 0 all copies fit, 1 fewer fit, 2 invalid input, 3 a bug.
 """
     ),
 )
@@ -121,8 +121,8 @@ def fit(options: FitOptions) -> None:
   numalet fleet traps --shape train.yaml --taint --at-most 3 --yes
   numalet fleet traps --undo --yes
 
-Exit status: 0 no node is a trap (or what was to be done is done), 1 some are, 2 unusable input or
-no node that can be decided, 3 a bug.
+Exit status: 0 no node is a trap (or all changes are made), 1 some nodes are traps, 2 invalid input
+or no node has enough data, 3 a bug.
 """
     ),
 )
@@ -167,7 +167,7 @@ def traps(options: TrapsOptions) -> None:
   numalet fleet free nvidia.com/gpu=8,cpu=32,memory=256Gi --plan
   numalet fleet free train.yaml --lower-priority-only --node gpu-7
 
-Exit status: 0 there is room for all copies (then, or already), 1 there is none, 2 unusable input,
+Exit status: 0 all copies fit (after the evictions, or already), 1 they do not fit, 2 invalid input,
 3 a bug.
 """
     ),

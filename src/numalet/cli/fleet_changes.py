@@ -44,8 +44,8 @@ class ChangeOptions(Options):
     memory_policy: str | None = option("Policy of the Memory Manager: None or Static.", "POLICY")
     release: str | None = node_options.release_option("Release of the kubelets, such as 1.36.")
     machine: list[str] = option(
-        "Other machines, with the devices of their description: for all nodes, those of a pool, or"
-        " so many of them (10, 25%), the first ones by name; repeatable.",
+        "Other machines with their devices: for all nodes, those of a pool, or the first N or N% of"
+        " its nodes by name; repeatable.",
         "[POOL=]MACHINE[,nodes=N]",
         "-m",
     )

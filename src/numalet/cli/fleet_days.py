@@ -24,7 +24,7 @@ _WHAT_IF: Final = """Examples:
   numalet fleet what-if -m p4d=profile:dgx-h100,nodes=25% \\
       --strategy MostAllocated
 
-Exit status: 0 compared, 2 unusable input, 3 a bug.
+Exit status: 0 compared, 2 invalid input, 3 a bug.
 """
 
 _REPLAY: Final = """Examples:
@@ -41,7 +41,7 @@ a unit is in seconds; an arrival may also be a moment such as 2026-05-01T08:00:0
   0,2h,"nvidia.com/gpu=4,cpu=16,memory=128Gi",3
   90s,30m,train,1
 
-Exit status: 0 replayed, 2 unusable input, 3 a bug.
+Exit status: 0 replayed, 2 invalid input, 3 a bug.
 """
 
 
@@ -137,6 +137,6 @@ def register(app: typer.Typer) -> None:
     app.command(
         "replay",
         cls=Command,
-        short_help="A day of pods: what a scheduler costs that goes by sums.",
+        short_help="Replay a trace of pods: the cost of NUMA-unaware scheduling.",
         epilog=with_line_breaks(_REPLAY),
     )(replay)

@@ -20,10 +20,10 @@ How: TypeAlias = Literal["cordon", "taint", "undo"]
 class KeepingOptions(Options):
     """The chosen measures against traps."""
 
-    cordon: bool = option("Cordon the traps on which nothing fits.")
+    cordon: bool = option("Cordon the traps that reject every shape.")
     taint: bool = option("Taint them instead: numalet.dev/trap:NoSchedule.")
     undo: bool = option("Undo what this command did to nodes earlier.")
-    at_most: int = option("Change so many nodes at most.", "N", default=10, min=0)
+    at_most: int = option("Maximum number of nodes to change.", "N", default=10, min=0)
     yes: bool = option("Do it; without it nothing is changed.")
 
     def check(self) -> None:

@@ -23,7 +23,7 @@ _DASHBOARD: Final = """Examples:
 Pages are served on this machine alone; the link that is printed works once.
 From another machine, with --listen 8080: ssh -L 8080:127.0.0.1:8080 HOST
 
-Exit status: 0 ended by Ctrl-C, 2 unusable input, 3 a bug.
+Exit status: 0 ended by Ctrl-C, 2 invalid input, 3 a bug.
 """
 _SERVE: Final = """Examples:
 
@@ -31,7 +31,7 @@ _SERVE: Final = """Examples:
   numalet fleet serve --listen 0.0.0.0:9646 --shape train.yaml
   numalet fleet serve --dump dump.json --every 30
 
-Exit status: 0 ended by Ctrl-C or SIGTERM, 2 unusable input, 3 a bug.
+Exit status: 0 ended by Ctrl-C or SIGTERM, 2 invalid input, 3 a bug.
 """
 _WAKE: Final = """Examples:
 
@@ -41,7 +41,7 @@ _WAKE: Final = """Examples:
 It changes the label numalet.dev/changed of a node, only while a pod waits that the node would have
 now; it needs get, list, watch of nodes, pods and numalet.dev, and patch of nodes.
 
-Exit status: 0 ended by a signal, 2 unusable input or an API server that refuses, 3 a bug.
+Exit status: 0 ended by a signal, 2 invalid input or the API server refuses access, 3 a bug.
 """
 
 
@@ -128,6 +128,6 @@ def register(app: typer.Typer) -> None:
     app.command(
         "wake",
         cls=Command,
-        short_help="Have waiting pods tried again as soon as a node would have them.",
+        short_help="Requeue pending pods when a node can admit them.",
         epilog=with_line_breaks(_WAKE),
     )(wake)

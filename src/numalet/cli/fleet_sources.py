@@ -34,13 +34,13 @@ POD: Final = argument(
     default=REQUIRED,
 )
 SHAPE: Final = option(
-    "A shape that is asked about, as a file or as amounts; repeatable. Default: the shapes of the"
-    " pods that run or wait in the cluster.",
+    "A pod shape, as a file or as amounts; repeatable. Default: the shapes of the running and"
+    " pending pods of the cluster.",
     "POD",
 )
 WATCH: Final = option(
-    "Stay, follow the cluster, and answer again within about a second when the answer is another"
-    " one; not of --dump or --fleet, which stay as they are."
+    "Follow the cluster, and print a changed answer within about a second; not with --dump or"
+    " --fleet."
 )
 
 

@@ -151,9 +151,9 @@ def _traps(
     cluster: Cluster, answer: Traps, names: Sequence[str], kept_away: KeptAwayDocument | None
 ) -> Iterator[RenderableType]:
     if not cluster.nodes:
-        yield output.one_line("There is no node that can be decided on.", "yellow")
+        yield output.one_line("No node has enough data for a decision.", "yellow")
     elif not answer.shapes:
-        yield output.one_line("No pod runs or waits whose shape could be asked about: see --shape.")
+        yield output.one_line("No running or pending pod has a shape to test; see --shape.")
     elif not answer.traps:
         yield output.one_line("No node is a trap for these shapes.", "green")
     else:
@@ -221,7 +221,7 @@ def _copies(
         text = f"{name}: there is room for {answer.fit} of {answer.asked} copies now"
         yield output.one_line(text, style)
     if not cluster.nodes:
-        yield output.one_line(f"{name}: there is no node that can be decided on", "red")
+        yield output.one_line(f"{name}: no node has enough data for a decision", "red")
     for each, plan in zip(answer.copies, plans, strict=True):
         of = f"{name}, copy {each.number} of {answer.asked}" if answer.asked > 1 else name
         yield from _free(each.before, of, each.answer, plan)
@@ -271,7 +271,7 @@ def _going(best: NodeAnswer) -> Table:
         rows.add_row(
             output.printable(str(each.pod)),
             str(each.pod.priority or 0),
-            output.printable(controller_text(each)) or "none: nothing creates it again",
+            output.printable(controller_text(each)) or "-: nothing recreates it",
             numbers.amounts(pod_demand.amounts(each.pod)),
         )
     return rows

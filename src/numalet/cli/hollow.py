@@ -36,18 +36,18 @@ EPILOG = """Examples:
   numalet hollow --nodes 10 -m 2n16c2t --for 5m --remove \\
       --reboot hollow-3@30s --lose hollow-4@1m --kubeconfig test-cluster.yaml
 
-Annotations say what a pod does:
+Annotations control a pod:
 
-  numalet.dev/runs-for: 90s       each app container; default: for ever
-  numalet.dev/exit-code: "1"      with what it ends then; default: 0
+  numalet.dev/runs-for: 90s       each app container; default: unlimited
+  numalet.dev/exit-code: "1"      its exit code; default: 0
   numalet.dev/init-runs-for: 2s   each init container; default: 0s
-  numalet.dev/ends-after: 5s      once it was asked to end; default: 0s
+  numalet.dev/ends-after: 5s      after a request to stop; default: 0s
 
 A Node with the annotation numalet.dev/hollow-fault fails: reboot, lose or lie. Without it the node
 recovers.
 
-Exit status: 0 ended as asked (Ctrl-C, SIGTERM, --for), 2 unusable input or an API server that
-refuses, 3 a bug.
+Exit status: 0 stopped (Ctrl-C, SIGTERM, --for), 2 invalid input or the API server
+refuses access, 3 a bug.
 """
 
 _failing: Final = functools.partial(option, panel="Nodes that fail")
@@ -64,7 +64,7 @@ class HollowOptions(Options):
     name_prefix: str = option("Nodes are PREFIX-0, PREFIX-1, ...", "PREFIX", default="hollow")
     node_labels: str | None = option("Labels of every node.", "KEY=VALUE,...")
     untaint: bool = option("Take the taint not-ready off new nodes, as a controller-manager does.")
-    events: str = option("Which events of pods: all, warnings or none.", "KIND", default="all")
+    events: str = option("Events of pods: all, warnings or none.", "KIND", default="all")
     publish: bool = option(
         "Publish the state of each node as its NumaNode object.",
         name="--publish/--no-publish",
@@ -77,7 +77,7 @@ class HollowOptions(Options):
         "Keep the state files of each node below this folder, and begin again with them.", "DIR"
     )
     reboot: list[str] = _failing(
-        "The node reboots so long after the start, such as hollow-3@30s; repeatable.", "NODE@TIME"
+        "Reboot the node this long after the start, such as hollow-3@30s; repeatable.", "NODE@TIME"
     )
     reboot_lasts: str = _failing("How long a node that reboots is away.", "TIME", default="10s")
     lose: list[str] = _failing("The node is silent from then on; repeatable.", "NODE@TIME")

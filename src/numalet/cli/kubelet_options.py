@@ -66,7 +66,7 @@ class KubeletFlags(Options):
     )
     cpu_manager_policy: str | None = _flag("none or static.", "POLICY")
     cpu_manager_policy_options: list[str] = _flag("Such as full-pcpus-only=true.", "KEY=VALUE")
-    reserved_cpus: str | None = _flag("CPUs kept back, such as 0-1,8.", "LIST")
+    reserved_cpus: str | None = _flag("Reserved CPUs, such as 0-1,8.", "LIST")
     feature_gates: list[str] = _flag("Feature gates.", "GATE=BOOL,...")
 
     def check(self) -> None:

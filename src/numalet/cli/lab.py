@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _STATUS: Final = (
     "Exit status: that of the command in the guest; 124 when the time is up, 125 when the guest"
-    " dies; 2 unusable input, 3 a bug."
+    " dies; 2 invalid input, 3 a bug."
 )
 EPILOG = f"""Examples:
 

@@ -33,7 +33,7 @@ EPILOG = """Examples:
 
   numalet machine node7.tar.gz --html node7.html
 
-Exit status: 0 shown, 2 unusable input, 3 a bug.
+Exit status: 0 shown, 2 invalid input, 3 a bug.
 """
 
 
@@ -54,12 +54,10 @@ class MachineCommandOptions(Options):
     sysfs: Path | None = option("A folder that is a /sys, or holds one.", "PATH")
     sizes: node_options.Sizes
     view: ViewOption = option(
-        "The machine as it is, or as the kubelet sees it.", default=ViewOption.KERNEL
+        "Show the machine as the kernel or as the kubelet sees it.", default=ViewOption.KERNEL
     )
     output: OutputFormat = option("What to print.", name="-o", default=OutputFormat.TABLE)
-    capture: Path | None = option(
-        "Also write a small tarball of what was read, to keep or to send.", "FILE"
-    )
+    capture: Path | None = option("Also write the captured files to a small tarball.", "FILE")
     profiles: bool = option("List the machines that come with numalet, and end.")
     pictures: PictureFiles
 

@@ -219,7 +219,7 @@ def table(rows: Iterable[ProfileRow]) -> Table:
     drawn.add_column("with\nCPUs", justify="right")
     drawn.add_column("CPUs", justify="right")
     drawn.add_column("Memory", justify="right", no_wrap=True)
-    drawn.add_column("What it is like", ratio=1)
+    drawn.add_column("Description", ratio=1)
     for row in rows:
         numbers = (row.numa_nodes, row.nodes_with_cpus, row.cpus)
         drawn.add_row(row.name, *map(str, numbers), size_text(row.memory_bytes), row.about)

@@ -59,8 +59,8 @@ _EPILOG: Final = """Examples:
   numalet agent --manifests /etc/numalet/manifests
   numalet lab run --topology 4n8c-distances -- numactl --hardware
 
-Exit status: 0 fine, 1 the answer is no (a pod was rejected, a scenario failed),
-2 the input can not be used, 3 a bug. 'numalet COMMAND --help' says more.
+Exit status: 0 success, 1 the answer is no (a pod was rejected, a scenario failed),
+2 invalid input, 3 a bug. See also 'numalet COMMAND --help'.
 """
 
 _OFFLINE: Final = "Decide, without touching anything"
@@ -75,21 +75,21 @@ _COMMANDS: Final = (
     (_OFFLINE, "explain", "Explain why a pod is rejected, and what would admit it."),
     (_OFFLINE, "what-if", "Compare policies and machines on the same pods."),
     (_OFFLINE, "replay", "Compare recorded decisions with numalet's."),
-    (_KUBELET, "check", "Say whether a kubelet would start, and what is wrong."),
+    (_KUBELET, "check", "Validate a kubelet configuration, its machine and pods."),
     (_KUBELET, "reserve", "Compute a valid reservedMemory."),
     (_KUBELET, "state", "Inspect, verify and repair state files."),
-    (_KUBELET, "podresources", "Show who holds what on a node."),
-    (_KUBELET, "publish", "Publish what a node has free, for schedulers and fleet."),
+    (_KUBELET, "podresources", "Show the allocations on a node."),
+    (_KUBELET, "publish", "Publish the free resources of a node for schedulers and fleet."),
     (_CLUSTER, "fleet", "Say over a whole cluster what fits, where, and why not."),
     (_CLUSTER, "extender", "Tell a scheduler what each kubelet would say."),
     (_CLUSTER, "breaker", "End storms of pods that kubelets reject again and again."),
-    (_CLUSTER, "doctor", "Say what a cluster lacks, and print the fix."),
+    (_CLUSTER, "doctor", "Diagnose a cluster, and print fixes."),
     (_WITHOUT, "run", "Run a command on its own CPUs and NUMA nodes."),
     (_WITHOUT, "agent", "Run the node agent: admit, start and pin pods."),
     (_WITHOUT, "apply", "Submit pods to an agent."),
     (_WITHOUT, "ps", "List the pods of an agent, and where they are."),
     (_WITHOUT, "describe", "Show everything about one pod."),
-    (_WITHOUT, "logs", "Print what a container has written."),
+    (_WITHOUT, "logs", "Print the output of a container."),
     (_WITHOUT, "dashboard", "Show a node in a browser."),
     (_WITHOUT, "top", "Show the node and its pods, live."),
     (_WITHOUT, "delete", "Delete pods."),
@@ -108,7 +108,7 @@ def app(only: str = "") -> typer.Typer:
     made = typer.Typer(
         name="numalet",
         cls=Commands,
-        help="The kubelet's NUMA resource managers: ask what a node would decide, and why.",
+        help="The kubelet's NUMA resource managers: predict and explain the decisions of a node.",
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -153,7 +153,7 @@ def _numalet(
         ),
     ] = False,
 ) -> None:
-    """The kubelet's NUMA resource managers: ask what a node would decide, and why."""
+    """The kubelet's NUMA resource managers: predict and explain the decisions of a node."""
     if context.invoked_subcommand is None:
         output.print_line(context.get_help())
 

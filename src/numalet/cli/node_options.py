@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 RELEASE_HELP: Final = (
-    "Release of the kubelet to follow, such as 1.34 or v1.34.9. Default: that of the kubelet at"
-    " hand, else 1.32."
+    "Release of the kubelet to follow, such as 1.34 or v1.34.9. Default: that of the detected"
+    " kubelet, else 1.32."
 )
 
 
@@ -42,7 +42,7 @@ class ReleaseOptions(Options):
 
     release: str | None = release_option(RELEASE_HELP)
     kubelet_version: str | None = option(
-        "Version of the kubelet that is asked about; its release is followed.", "VERSION"
+        "Version of the kubelet; numalet follows the rules of its release.", "VERSION"
     )
 
     def kubelets(self) -> tuple[KubeletAtHand, ...]:
@@ -110,7 +110,7 @@ class PodSourceOption(StrEnum):
 class PodChoice(Options):
     """The source of pods, and known facts about their node."""
 
-    node_name: str | None = option("Only pods of this node (or of none).", "NAME")
+    node_name: str | None = option("Only pods that are bound to this node, or not bound.", "NAME")
     node_labels: str | None = option(
         "Labels of the node, for node selectors and affinity.", "KEY=VALUE,..."
     )

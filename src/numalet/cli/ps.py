@@ -21,11 +21,10 @@ EPILOG = f"""Examples:
   numalet ps -w
   numalet ps -o json
 
-NUMA are the nodes on which the pod's memory is allocated, CPUS its exclusive CPUs, ALIGNED
-whether the kernel has all of it there: 'yes', 'no' with what is misplaced, '-' if it was not
-checked. Of a kubelet that owns the node the pods in its state files are shown; READY says how many
-of their containers were found. Without an agent the commands of 'numalet run' are shown; with
--o json by process and command, too.
+NUMA lists the NUMA nodes of the pod's memory, CPUS its exclusive CPUs. ALIGNED compares them with
+the kernel: 'yes', 'no' with the misplaced part, '-' if not checked. If a kubelet owns the node, the
+pods are those of its state files, and READY counts the containers that were found. Without an
+agent, the table lists the commands of 'numalet run', with -o json also by process and command.
 
 {EXITS}"""
 
@@ -127,7 +126,7 @@ def _left_behind(client: AgentClient) -> str:
     lines = left_behind(state)
     if state["standing"] == "observing" or not lines:
         return ""
-    head = "Still held for pods that are gone or rejected, until the next pod asks for admission:"
+    head = "Still held for deleted or rejected pods, until the next admission:"
     return "".join(f"{line}\n" for line in ("", head, *(f"  {each}" for each in lines)))
 
 

@@ -16,25 +16,25 @@ from numalet.cli.output import OutputFormat
 
 EPILOG = """Examples:
 
-  # on a node, beside its kubelet, until it is stopped
+  # on a node, next to its kubelet, until a signal stops it
   numalet publish
 
-  # what would be written of this node, without any cluster
+  # print the objects of this node, without a cluster
   numalet publish --dry-run
 
   # once, with a kubeconfig, and exit
   numalet publish --once --kubeconfig admin.conf --node-name node7
 
-  # take the NodeResourceTopology over from another publisher that was stopped
+  # take over the NodeResourceTopology from a stopped publisher
   numalet publish --take-over
 
   # leave the NodeResourceTopology to another publisher
   numalet publish --no-topology
 
-Nothing on the node is written, and no process is changed. The verbs that it needs are in
+The command writes nothing on the node and changes no process. Its permissions are in
 packaging/kubernetes.
 
-Exit status: 0 stopped, or everything was stored; 1 the API server refused an object (--once);
+Exit status: 0 stopped, or all objects are stored; 1 the API server refused an object (--once);
 2 there is nothing to publish, or no API server; 3 a bug.
 """
 
@@ -65,8 +65,8 @@ class PublishOptions(Options):
         "-c",
     )
     configz: bool | None = option(
-        "Ask the kubelet for its configuration through the API server. That needs nodes/proxy,"
-        " with which one is root on every node. Default: not.",
+        "Read the kubelet's configuration through the API server. Needs nodes/proxy, which is"
+        " equivalent to root on every node. Default: off.",
         name="--configz/--no-configz",
     )
     release: ReleaseOptions

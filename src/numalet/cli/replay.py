@@ -32,7 +32,7 @@ EPILOG = """Examples:
 
   numalet replay recorded.jsonl --fail-fast -o json
 
-Exit status: 0 nothing failed, 1 some scenario failed, 2 some input can not be used.
+Exit status: 0 all scenarios passed, 1 a scenario failed, 2 invalid input.
 """
 
 
@@ -48,8 +48,8 @@ class ReplayOptions(Options):
         default=REQUIRED,
     )
     release: str | None = node_options.release_option(
-        "Release of scenarios that name none, such as 1.34; one that names another can not be used."
-        " Default: 1.32."
+        "Release for scenarios without a release, such as 1.34; scenarios of other releases are"
+        " refused. Default: 1.32."
     )
     fail_fast: bool = option("Stop at the first scenario that fails.")
     jobs: int = option("Number of worker processes.", "N", "-j", default=1, min=1)

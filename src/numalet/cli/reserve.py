@@ -26,8 +26,8 @@ EPILOG = """Examples:
 
   kubelet ... $(numalet reserve -c kubelet.yaml -o flag)
 
-Exit status: 0 fine, 1 the kubelet would not start all the same, 2 the input can not be used or
-there is no legal reservation, 3 a bug.
+Exit status: 0 success, 1 the kubelet would not start for another reason, 2 invalid input or no
+legal reservation exists, 3 a bug.
 """
 
 

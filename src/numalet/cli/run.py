@@ -42,8 +42,8 @@ EPILOG = """Examples:
   # wait until it fits, at most an hour
   numalet run --cpus 8 --memory 64Gi --wait=1h -- ./app
 
-Exit status: that of the command, 128 and the signal's number if a signal ended it; 125 there is
-no place, 126 it can not be executed, 127 it was not found, 2 unusable input, 3 a bug.
+Exit status: that of the command, 128 and the signal's number if a signal ended it; 125 it
+does not fit, 126 it cannot be executed, 127 it was not found, 2 invalid input, 3 a bug.
 """
 
 _FOREVER: Final = "forever"
@@ -155,7 +155,7 @@ class CommandOptions(Options):
         "DIR",
     )
     kubelet_root: Path = node_options.kubelet_root(
-        "Root directory of a kubelet on this machine; beside one that pins, nothing is started."
+        "Root directory of a kubelet on this machine; numalet run refuses to start if it pins."
     )
     quiet: bool = option("Do not print where the command runs.", name="-q")
 

@@ -23,7 +23,7 @@ EPILOG = """Examples:
 While it runs it takes lines such as 'unhealthy gpu0', 'healthy gpu0', 'remove gpu1' and
 'add gpu2@1' from its standard input. It ends with Ctrl-C.
 
-Exit status: 0 ended, 2 unusable input, 3 a bug.
+Exit status: 0 ended, 2 invalid input, 3 a bug.
 """
 
 

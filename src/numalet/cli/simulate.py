@@ -36,7 +36,7 @@ EPILOG = """Examples:
       --topology-manager-policy restricted \\
       --device example.com/gpu=gpu0@0,gpu1@1 pods.yaml
 
-  # a machine that comes with numalet, and its GPUs
+  # a built-in machine, and its GPUs
   numalet simulate -c kubelet.yaml -m profile:epyc-nps4 \\
       --devices profile:epyc-nps4 pods.yaml
 
@@ -53,11 +53,11 @@ EPILOG = """Examples:
   # a scenario, which holds everything
   numalet simulate scenario.yaml
 
-Exit status: 0 all pods admitted, 1 some rejected, 2 unusable input (also a configuration with
+Exit status: 0 all pods admitted, 1 some rejected, 2 invalid input (also a configuration with
 which the kubelet would not start), 3 a bug.
 """
 
-FORGET: Final = option("A pod of the state files that is gone; repeatable.", "UID|all")
+FORGET: Final = option("A deleted pod in the state files; repeatable.", "UID|all")
 
 
 class SimulateOptions(Options):

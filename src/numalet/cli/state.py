@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 EPILOG = """Examples:
 
-  # who holds what on this node
+  # the allocations on this node
   kubectl get pods -A -o json > pods.json
   numalet state show --pods pods.json
 
@@ -36,16 +36,16 @@ EPILOG = """Examples:
   # are the files sound, and about this machine
   numalet state verify -m node7.tar.gz ./copy-of-var-lib-kubelet
 
-  # after a reboot: would the kubelet start, and if not, what is different
+  # after a reboot: whether the kubelet would start, or which changes prevent it
   numalet state restore-check -c /etc/kubernetes/kubelet.yaml --pods pods.json
   numalet state rebase -c /etc/kubernetes/kubelet.yaml --write
 
-  # before the kubelet is replaced by a newer one
+  # before an upgrade of the kubelet
   kubectl get pods -A -o json --field-selector spec.nodeName=node7 > pods.json
   numalet state upgrade-check --from 1.32 --to 1.36 --pods pods.json
 
-Exit status: 0 fine, 1 the answer is no, 2 unusable input, 3 a bug.
-'numalet state COMMAND --help' says more.
+Exit status: 0 success, 1 the answer is no, 2 invalid input, 3 a bug.
+See also 'numalet state COMMAND --help'.
 """
 
 state_app = typer.Typer(
@@ -67,7 +67,7 @@ _PODS_THAT_RUN: Final = option(
     "PATH",
     "--pods",
 )
-_STRICT: Final = option("Warnings count as well.")
+_STRICT: Final = option("Treat warnings as errors.")
 
 
 class ShowOptions(Options):
@@ -149,8 +149,8 @@ class RebaseOptions(Options):
 @state_app.command(
     "show",
     cls=Command,
-    short_help="Draw the node map: who holds what.",
-    epilog="Exit status: 0 shown, 2 unusable input, 3 a bug.",
+    short_help="Draw the node map with all allocations.",
+    epilog="Exit status: 0 shown, 2 invalid input, 3 a bug.",
 )
 @with_options
 def show(options: ShowOptions) -> None:
@@ -190,7 +190,7 @@ def show(options: ShowOptions) -> None:
     short_help="Say whether state files are sound.",
     epilog=(
         "Exit status: 0 sound (perhaps with warnings), 1 broken (with --strict: warnings too),"
-        " 2 unusable input, 3 a bug."
+        " 2 invalid input, 3 a bug."
     ),
 )
 @with_options
@@ -223,7 +223,7 @@ def verify(options: VerifyOptions) -> None:
     "diff",
     cls=Command,
     short_help="Compare two sets of state files.",
-    epilog="Exit status: 0 the same content, 1 different, 2 unusable input, 3 a bug.",
+    epilog="Exit status: 0 the same content, 1 different, 2 invalid input, 3 a bug.",
 )
 @with_options
 def diff(options: DiffOptions) -> None:
@@ -254,8 +254,8 @@ def diff(options: DiffOptions) -> None:
     cls=Command,
     short_help="Say whether a kubelet would start with state files.",
     epilog=(
-        "Exit status: 0 it starts, 1 it does not, or by chance only, or a pod is lost, 2 unusable"
-        " input (also a configuration with which no kubelet starts), 3 a bug."
+        "Exit status: 0 it starts, 1 it does not, or only sometimes, or a pod is lost, 2 invalid"
+        " input (also a configuration that no kubelet starts with), 3 a bug."
     ),
 )
 @with_options
@@ -278,10 +278,10 @@ def restore_check(options: RestoreCheckOptions) -> None:
 @state_app.command(
     "upgrade-check",
     cls=Command,
-    short_help="Say what a kubelet of another release makes of state files.",
+    short_help="Predict how a kubelet of another release reads state files.",
     epilog=(
         "Exit status: 0 nothing is lost, 1 the kubelet does not start, or a pod or a record is"
-        " lost (with --strict: warnings too), 2 unusable input, 3 a bug."
+        " lost (with --strict: warnings too), 2 invalid input, 3 a bug."
     ),
 )
 @with_options
@@ -318,10 +318,10 @@ def upgrade_check(options: UpgradeCheckOptions) -> None:
 @state_app.command(
     "rebase",
     cls=Command,
-    short_help="Rewrite state files for the machine as it is.",
+    short_help="Rewrite state files for the current machine.",
     epilog=(
-        "Exit status: 0 everything is kept, 1 something is lost, 2 unusable input (also a kubelet"
-        " at work there, and a configuration with which no kubelet starts), 3 a bug."
+        "Exit status: 0 all allocations are kept, 1 some are lost, 2 invalid input (also a running"
+        " kubelet, and a configuration that no kubelet starts with), 3 a bug."
     ),
 )
 @with_options

@@ -75,7 +75,7 @@ def chart(state: StateMap) -> Iterator[RenderableType]:
     yield _holders(state.holders) if state.holders else Text("No container holds anything.")
     if any(row.is_stale for row in state.holders):
         yield Text("")
-        yield _text("stale: the pod is gone or finished; its share is free at the next admission")
+        yield _text("stale: the pod is deleted or finished; the next admission frees its resources")
 
 
 def _group(row: GroupRow) -> Iterator[RenderableType]:
@@ -208,7 +208,7 @@ def check(checked: RestoreCheck, start_error: str | None) -> Iterator[Renderable
         yield _text(start_error)
     if checked.drift:
         yield Text("")
-        yield Text("What is different since the files were written, or wrong in them", "bold")
+        yield Text("Changes since the files were written, and errors in them", "bold")
         for finding in checked.drift:
             yield from _named(finding.where.document, finding)
     if checked.pods is not None:
@@ -233,7 +233,7 @@ def _named(label: str, finding: Finding) -> Iterator[RenderableType]:
 def _summary(result: Rebased) -> Iterator[RenderableType]:
     for name, kept in result.kept.items():
         lost = sum(each.file == name for each in result.lost)
-        what = "new file" if name in result.files else "left as it is"
+        what = "new file" if name in result.files else "unchanged"
         yield Text(f"  {name}: {what}, {numbers.counted(len(kept), 'record')} kept, {lost} lost")
     for name, finding in result.unusable.items():
         yield Text(f"  {name}: nothing can be kept. ").append(output.printable(str(finding)))

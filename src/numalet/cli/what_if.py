@@ -43,7 +43,7 @@ EPILOG = """Examples:
   # two configurations, as a table for other programs
   numalet what-if -c a.yaml -c b.yaml -m 2n16c2t pods.yaml -o csv
 
-Exit status: 0 compared, 2 unusable input (also if the kubelet would not start with any variant),
+Exit status: 0 compared, 2 invalid input (also if the kubelet would not start with any variant),
 3 a bug.
 """
 
@@ -58,13 +58,13 @@ class WhatIfOptions(Options):
     policies: list[str] = option("Topology policies; default: all.", "POLICY,...")
     scopes: list[str] = option("Topology scopes; default: all.", "SCOPE,...")
     options: list[str] = option(
-        "Options of the topology policy; '' for none; repeatable. Default: those of the"
+        "Options of the topology policy; '' for no options; repeatable. Default: those of the"
         " configuration.",
         "KEY=VALUE,...",
     )
     release: list[str] = option(
         "Releases of the kubelet, such as 1.32,1.36; repeatable. Default: that of the"
-        " configuration, or of the kubelet at hand, else 1.32.",
+        " configuration, or of the detected kubelet, else 1.32.",
         "RELEASE,...",
         autocompletion=node_options.release_names,
     )

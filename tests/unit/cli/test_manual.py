@@ -39,7 +39,7 @@ def test_a_page_has_everything_that_the_help_has() -> None:
     assert text.startswith('.TH "NUMALET-MACHINE" "1" "" "numalet 1.2" "numalet"')
     assert "\nnumalet machine \\-\\-profiles\n" in text
     assert "\\fB\\-\\-memory\\-per\\-node SIZE\\fR" in text
-    assert ".SH EXIT STATUS\n0 shown, 2 unusable input, 3 a bug." in text
+    assert ".SH EXIT STATUS\n0 shown, 2 invalid input, 3 a bug." in text
 
 
 def test_text_is_no_request_to_the_formatter() -> None:
