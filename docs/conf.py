@@ -21,6 +21,8 @@ exclude_patterns = ["files/**"]
 smartquotes = False
 
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["tables.css"]
 html_title = f"numalet {release}"
 html_show_sphinx = False
 html_copy_source = False

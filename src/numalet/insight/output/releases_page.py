@@ -1,7 +1,7 @@
-"""The tables of ``docs/reference/releases.md``; as a program it writes them into the page.
+"""The generated parts of ``docs/reference/releases.md``; as a program it writes them into the page.
 
-``python -m numalet.insight.output.releases_page FILE`` puts each table between its marks. Every
-cell comes from the values of ``core.config.releases``.
+``python -m numalet.insight.output.releases_page FILE`` puts each part between its marks. All facts
+are values of ``core.config.releases``. Long facts are lists, because a table would be too wide.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from numalet.core.config.releases.release import Gate, Maturity, Release, ReleaseRules, When
+from numalet.core.config.releases.release import Gate, Maturity, Release, ReleaseRules
+from numalet.core.config.releases.rule import Rule
 from numalet.core.config.releases.table import RELEASES
 from numalet.insight.upgrade.gates import deciding, standing
 
@@ -21,7 +22,7 @@ _MARK: Final = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTA
 
 
 def tables() -> Mapping[str, str]:
-    """Return the tables in Markdown, by their marks."""
+    """Return the parts in Markdown, by their marks."""
     return {
         "rules": _rules(),
         "options": _options(),
@@ -36,29 +37,38 @@ def filled(page: str) -> str:
 
 
 def _rules() -> str:
-    rows = []
-    for rule in ReleaseRules.stated.values():
-        held = [_when(release, rule.name) for release in RELEASES]
-        rows.append(
-            [
-                f"`{rule.name}`",
-                rule.sentence,
-                *held,
-                f"`{rule.kubelet}`",
-                f"`{rule.test}`",
-            ]
-        )
-    return _table(["rule", "what the kubelet does", *_names(), "kubelet", "shown by"], rows)
+    return "".join(_rule(rule) for rule in ReleaseRules.stated.values())
 
 
-def _when(release: Release, name: str) -> str:
-    """Return whether a rule holds in a release, and with which gates."""
+def _rule(rule: Rule) -> str:
+    facts = [
+        f"Releases: {_held(rule.name)}.",
+        f"Kubelet: {_listed(rule.kubelet.split(', '))}.",
+        f"Test: `{rule.test}`.",
+    ]
+    return f"### `{rule.name}`\n\n{rule.sentence}\n\n{_list(facts)}"
+
+
+def _held(name: str) -> str:
+    """Return the releases that have a rule, those with the same gates as one range."""
+    ranges = []
+    for gates, run in itertools.groupby(RELEASES, lambda release: _gates_of(release, name)):
+        names = [release.name for release in run]
+        if gates is not None:
+            shown = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+            ranges.append(f"{shown} {gates}".strip())
+    return "; ".join(ranges)
+
+
+def _gates_of(release: Release, name: str) -> str | None:
+    """Return the gates that a rule needs in a release, or None if the release lacks the rule."""
     when = release.rules.get(name)
     if when is None:
-        return ""
+        return None
     on = [f"`{gate}`{_by_default(release, gate, wanted=True)}" for gate in when.on]
-    off = [f"not `{gate}`{_by_default(release, gate, wanted=False)}" for gate in when.off]
-    return ", ".join((*on, *off)) if when != When() else "yes"
+    off = [f"`{gate}`{_by_default(release, gate, wanted=False)}" for gate in when.off]
+    parts = (f"{word} {', '.join(each)}" for word, each in (("with", on), ("without", off)) if each)
+    return " and ".join(parts)
 
 
 def _by_default(release: Release, name: str, *, wanted: bool) -> str:
@@ -108,24 +118,23 @@ def _needs(name: str) -> str:
 
 def _other_gates() -> str:
     """Return the changes of gates that only decide whether the kubelet starts."""
-    rows = []
+    sections = []
     for before, after in itertools.pairwise(RELEASES):
         shown_above = {*deciding()}
         mine, earlier = _without(after.gates, shown_above), _without(before.gates, shown_above)
-        rows.append(
-            [
-                after.name,
-                _listed(mine.keys() - earlier.keys()),
-                _listed(earlier.keys() - mine.keys()),
-                _listed(
-                    name
-                    for name in mine.keys() & earlier.keys()
-                    if (mine[name].is_on, mine[name].is_locked)
-                    != (earlier[name].is_on, earlier[name].is_locked)
-                ),
-            ]
+        changed = (
+            name
+            for name in mine.keys() & earlier.keys()
+            if (mine[name].is_on, mine[name].is_locked)
+            != (earlier[name].is_on, earlier[name].is_locked)
         )
-    return _table(["release", "new", "removed", "another default, or locked"], rows)
+        facts = [
+            f"New: {_listed(sorted(mine.keys() - earlier.keys()))}.",
+            f"Removed: {_listed(sorted(earlier.keys() - mine.keys()))}.",
+            f"Another default, or locked: {_listed(sorted(changed))}.",
+        ]
+        sections.append(f"### Changes in {after.name}\n\n{_list(facts)}")
+    return "".join(sections)
 
 
 def _without(gates: Mapping[str, Gate], names: set[str]) -> dict[str, Gate]:
@@ -133,7 +142,11 @@ def _without(gates: Mapping[str, Gate], names: set[str]) -> dict[str, Gate]:
 
 
 def _listed(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in sorted(names))
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _list(facts: Iterable[str]) -> str:
+    return "".join(f"- {fact}\n" for fact in facts) + "\n"
 
 
 def _names() -> list[str]:
