@@ -137,8 +137,8 @@ def test_more_containers_than_the_limit_are_refused_when_they_are_read(kind: str
     findings = Findings()
     assert None is workloads.decode_workload(value, Place("pod"), WorkloadOptions(), findings)
     (finding,) = findings.all
-    assert finding.code == "pods/too-many-containers"
-    assert dict(finding.fields) == {"count": 1001, "most": 1000}
+    assert finding.code == "input/too-large"
+    assert str(finding) == "the pod has 1001 containers; expected at most 1000"
 
 
 def test_a_file_of_a_pod_that_is_too_large_is_named(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_file_of_a_pod_that_is_too_large_is_named(tmp_path: Path) -> None:
     (tmp_path / "big.json").write_text(str(value).replace("'", '"'))
     read = ManifestFolder(tmp_path, "node-a", lambda: NOW).read()
     ((finding,),) = read.broken.values()
-    assert finding.code == "pods/too-many-containers"
+    assert finding.code == "input/too-large"
 
 
 async def test_every_container_of_a_large_pod_is_told_to_end_once(tmp_path: Path) -> None:

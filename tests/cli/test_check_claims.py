@@ -150,7 +150,7 @@ def test_what_decides_on_pods_says_that_it_passes_claims_over(
     arguments = ("-c", "kubelet.yaml", *SHAPE)
     ended = numalet(command, *arguments, "all.yaml")
     said = " ".join((ended.out + ended.err).split())
-    assert "pods with claims of devices: 1, default/web among them" in said
+    assert "pods with device claims: 1, such as default/web" in said
     assert ended.status == 0
     write(
         "all.yaml",

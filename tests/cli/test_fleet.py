@@ -231,7 +231,7 @@ def test_a_day_costs_what_blindness_costs(numalet: Runner, dump: str, tmp_path: 
     ("arguments", "problem"),
     [
         (("fit", SMALL, "--watch"), "--watch needs a live cluster"),
-        (("fit", "cpu=x"), "is no quantity"),
+        (("fit", "cpu=x"), "invalid quantity 'x'"),
         (("fit", "cpu=1,memory=1Gi,cpu=2"), "names cpu twice; add the two amounts"),
         (("fit", ""), "is neither a file nor a list of amounts"),
         (("traps", "--cordon", "--taint"), "--cordon cannot be combined with --taint"),

@@ -201,7 +201,7 @@ def test_two_pods_of_one_name_are_warned_of(numalet: Runner, tmp_path: Path) -> 
     path = saved(tmp_path, f"{one}---\n{one}", "pods.yaml")
     for command in ("simulate", "explain", "what-if", "check"):
         ended = numalet(command, *NODE[:4], path)
-        assert "2 pods are called default/p" in ended.err + ended.out, command
+        assert "2 pods have the name default/p" in ended.err + ended.out, command
 
 
 def test_pods_before_that_the_replay_refuses_are_reported_first(

@@ -170,12 +170,12 @@ def test_findings_of_all_pieces_come_at_once(numalet: Runner, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        (b"", "nothing is in it"),
-        (b"---\n---\n", "nothing is in it"),
+        (b"", "the document is empty"),
+        (b"---\n---\n", "the document is empty"),
         (b"a\0b", "control characters are not allowed"),
         (b"\xff\xfe\xfd", "not UTF-8"),
         (b"- 1\n", "kind"),
-        (b'kind: Pod\nmetadata: {name: "\\e[31m"}\n', "'\\x1b[31m' is no legal name"),
+        (b'kind: Pod\nmetadata: {name: "\\e[31m"}\n', "invalid value '\\x1b[31m'"),
         (b"a: &a [*a]\n", "alias"),
     ],
 )
@@ -258,7 +258,7 @@ def test_no_config_file_means_none(option: str, numalet: Runner) -> None:
 def test_page_counts_that_are_none_are_refused(numalet: Runner) -> None:
     ended = numalet("simulate", *TWO_NODES, "--hugepages-per-node", "1Gi", GUARANTEED)
 
-    assert (ended.status, "'1Gi' is no number of huge pages" in ended.err) == (2, True)
+    assert (ended.status, "'1Gi' invalid number of huge pages" in ended.err) == (2, True)
 
 
 def test_the_live_machine_is_the_default(numalet: Runner, tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_fields_that_hang_on_a_rule_name_one_that_there_is() -> None:
 def test_what_is_refused_has_a_sentence_that_says_why() -> None:
     for kind in TYPES.values():
         for field in kind.fields.values():
-            assert (field.finding is not None) == (field.use is FieldUse.REFUSED)
+            assert bool(field.instead) == (field.use is FieldUse.REFUSED)
 
 
 def _lightkube(name: str) -> Any:

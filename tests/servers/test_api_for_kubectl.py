@@ -6,9 +6,9 @@ import pytest
 from starlette.responses import Response
 
 from numalet.agent.servers.api import status
+from numalet.core.model import input_error
 from numalet.core.model.findings import Severity
 from numalet.io.agent_client.client import AgentClient
-from numalet.io.findings.workloads import WorkloadProbe
 from servers.asking import TABLE, asked, lines
 from servers.pods import pod
 from servers.served import Api
@@ -130,14 +130,14 @@ def test_a_watch_says_when_all_there_was_has_been_sent(api: Api, client: AgentCl
 
 def _warned(*names: str) -> list[str]:
     response = Response()
-    found = [WorkloadProbe(name=name, severity=Severity.WARNING) for name in names]
-    note = WorkloadProbe(name="x", severity=Severity.NOTE)
+    found = [input_error.Ignored(name) for name in names]
+    note = input_error.Ignored("x", severity=Severity.NOTE)
     status.warn(response, status.warnings([*found, note]))
     return response.headers.getlist("warning")
 
 
 def test_warnings_are_headers_that_any_client_can_read() -> None:
     (said,) = _warned('a"b\\c\nd\u00e9')
-    assert said.startswith('299 - "a\\"b\\\\c d? is not run')
-    assert len(_warned(*["x" * 1000] * 9)) == 3
+    assert said.startswith('299 - "a\\"b\\\\c d?')
+    assert len(_warned(*["x" * 1100] * 9)) == 3
     assert _warned() == []

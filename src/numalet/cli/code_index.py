@@ -93,7 +93,6 @@ _MODULES: Final = (
     "io.findings.kube_api",
     "io.findings.machines",
     "io.findings.pods",
-    "io.findings.workloads",
 )
 """Modules below ``numalet`` that define them; a test finds missing ones."""
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from numalet.agent.controller.requests import FolderRead
 from numalet.core.config.behaviour import EXACT, Behaviour
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
 from numalet.core.model.value import Value
 from numalet.core.workload import static_pods
@@ -26,7 +27,6 @@ from numalet.io.documents.typed import Place
 from numalet.io.documents.workload import Programs, WorkloadOptions
 from numalet.io.files import folder_news, trust
 from numalet.io.findings.documents import DocumentUnreadable
-from numalet.io.findings.pods import PodsEmptyDocument
 from numalet.shared.findings.agent import ManifestsBug, ManifestsFirstAlone
 
 FULL_READ_SECONDS: Final = 20.0
@@ -186,7 +186,11 @@ class ManifestFolder:
         documents = yaml_source.load_documents(yaml_source.decode(content, origin), origin)
         filled = [each for each in documents if each.value is not None]
         if not filled:
-            raise BadInput([PodsEmptyDocument(where=Location(origin))])
+            raise input_error.Required(
+                "the document is empty",
+                expected="a Pod or another object with pods",
+                where=Location(origin),
+            ).bad_input()
         first = filled[0]
         place = Place(origin, "$", first.line_of)
         findings = Findings()

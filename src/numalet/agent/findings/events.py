@@ -101,7 +101,6 @@ _ROOMS: Final = (
     "io.findings.documents",
     "io.findings.files",
     "io.findings.pods",
-    "io.findings.workloads",
 )
 """Modules below ``numalet`` with classes that an event may contain."""
 

@@ -34,7 +34,6 @@ from numalet.io.documents.fleet_file import FleetFile, FleetPool
 from numalet.io.documents.kube_objects import KubeObject
 from numalet.io.documents.kubelet_config import ConfigSources
 from numalet.io.documents.pod_document import PodIdentity
-from numalet.io.findings.pods import PodsDuplicateUid
 from numalet.io.machines import LoadedMachine, open_machine
 
 _HOSTNAME: Final = "kubernetes.io/hostname"
@@ -212,7 +211,12 @@ def _pods(described: FleetFile, findings: Findings) -> Iterator[ClusterPod]:
         for made in _pods_of(each, place, findings):
             pod = made.pod
             if pod.uid in uids:
-                findings.add(PodsDuplicateUid(uid=pod.uid, pod=str(pod), other=uids[pod.uid]))
+                findings.add(
+                    input_error.Duplicate(
+                        f"{pod} and {uids[pod.uid]} have the same uid {pod.uid!r}",
+                        expected="a unique uid for each pod",
+                    )
+                )
             uids[pod.uid] = str(pod)
             yield made
 

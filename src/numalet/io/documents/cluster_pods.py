@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from numalet.core.cluster.cluster import ClusterPod, Controller, Toleration
-from numalet.core.model import qos
+from numalet.core.model import input_error, qos
 from numalet.core.model.findings import Findings
 from numalet.core.model.node_constraints import NodeConstraints
 from numalet.core.model.pod import (
@@ -37,7 +37,7 @@ from numalet.io.documents import (
 )
 from numalet.io.documents.cluster_values import NOTHING, Shape, Shared, is_there, plain
 from numalet.io.documents.typed import Place
-from numalet.io.findings.pods import PodsNameMissing, PodsNoContainers, PodsQosClass
+from numalet.io.findings.pods import PodsNameMissing, PodsNoContainers
 
 _MIRROR: Final = "kubernetes.io/config.mirror"
 _SOURCE: Final = "kubernetes.io/config.source"
@@ -355,7 +355,13 @@ def _qos_class(given: str | None, place: Place, findings: Findings) -> QosClass 
         return QosClass(given)
     except ValueError:
         where = place.member("status").member("qosClass").location
-        findings.add(PodsQosClass(value=given, where=where))
+        findings.add(
+            input_error.NotSupported(
+                f"unknown QoS class {given!r}",
+                expected="Guaranteed, Burstable or BestEffort",
+                where=where,
+            )
+        )
         return None
 
 

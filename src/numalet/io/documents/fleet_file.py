@@ -35,7 +35,6 @@ from numalet.io.documents.fleet_file_types import (
     FleetPoolFields,
 )
 from numalet.io.documents.typed import Place
-from numalet.io.findings.documents import DocumentRange
 
 _BEGINNING_BYTES: Final = 64 * 1024
 _POOLS: Final = re.compile(rb"^(?:pools:|\s*\{\s*\"pools\")", re.MULTILINE)
@@ -148,7 +147,11 @@ def _pool(value: object, place: Place, findings: Findings) -> FleetPool | None:
     typed.check_members(value, FleetPoolFields.__struct_fields__, place, findings)
     if not 0 <= given.count <= MOST_NODES:
         where = place.member("count").location
-        findings.add(DocumentRange(value=str(given.count), least=0, most=MOST_NODES, where=where))
+        findings.add(
+            input_error.Invalid(
+                f"{given.count} is out of range", expected=f"0 to {MOST_NODES}", where=where
+            )
+        )
     release = None
     if given.release is not None:
         where = place.member("release").location

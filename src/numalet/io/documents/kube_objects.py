@@ -19,12 +19,6 @@ from numalet.io.findings.documents import (
     DocumentFieldMissing,
     DocumentTooManyObjects,
 )
-from numalet.io.findings.pods import (
-    PodsEmptyDocument,
-    PodsKind,
-    PodsKubeletConfig,
-    PodsNestedList,
-)
 
 _WITHOUT_PODS_TEXT: Final = """
     APIService CSIDriver CertificateSigningRequest ClusterRole ClusterRoleBinding ConfigMap
@@ -112,7 +106,13 @@ def of_documents(
     """The objects of input ``number``, in the order of the text."""
     filled = [loaded for loaded in documents if loaded.value is not None]
     if not filled:
-        findings.add(PodsEmptyDocument(where=Place(document).location))
+        findings.add(
+            input_error.Required(
+                "the document is empty",
+                expected="a Pod or another object with pods",
+                where=Place(document).location,
+            )
+        )
     objects: list[KubeObject] = []
     for loaded in filled:
         findings.extend(loaded.duplicates)
@@ -163,7 +163,13 @@ def _unfolded(
         at = place.member("items").item(index)
         stop_after_many(findings, at)
         if isinstance(item, Mapping) and str(item.get("kind")).endswith("List"):
-            findings.add(PodsNestedList(kind=str(item.get("kind")), where=at.location))
+            findings.add(
+                input_error.NotSupported(
+                    f"a {item.get('kind')} is inside a list",
+                    expected="single objects in a list",
+                    where=at.location,
+                )
+            )
         else:
             yield from _unfolded(item, at, inner, number, findings)
 
@@ -173,12 +179,17 @@ def _known(given: KubeObject, findings: Findings) -> Iterator[KubeObject]:
         yield given
         return
     if given.kind in _CONFIGURING:
-        findings.add(PodsKubeletConfig(kind=given.kind, where=given.place.member("kind").location))
+        findings.add(
+            input_error.Invalid(
+                f"a {given.kind} configures kubelets and has no pods; pass the file with -c",
+                where=given.place.member("kind").location,
+            )
+        )
         return
     findings.add(
-        PodsKind(
-            value=typed.described(given.value.get("kind")),
-            nearest=typed.nearest(given.kind, (*_WITH_PODS, *CLAIM_KINDS)),
+        input_error.NotSupported(
+            f"unknown kind {typed.described(given.value.get('kind'))}",
+            expected=f"a kind such as {typed.nearest(given.kind, (*_WITH_PODS, *CLAIM_KINDS))}",
             where=given.place.member("kind").location,
         )
     )

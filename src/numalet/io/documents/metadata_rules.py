@@ -8,15 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from numalet.core.model import label_names
+from numalet.core.model import input_error, label_names
 from numalet.core.model.findings import Findings
 from numalet.io.documents import typed
 from numalet.io.documents.typed import Place
-from numalet.io.findings.workloads import (
-    WorkloadAnnotationsSize,
-    WorkloadLabelName,
-    WorkloadLabelValue,
-)
 
 MOST_ANNOTATION_BYTES: Final = 256 * 1024
 """Keys and values of all annotations together."""
@@ -29,20 +24,49 @@ def check(metadata: Mapping[Any, Any], place: Place, findings: Findings) -> None
         for name, value in labels.items():
             where = place.member("labels").member(str(name)).location
             if not (isinstance(name, str) and label_names.is_name(name)):
-                findings.add(WorkloadLabelName(value=typed.described(name), where=where))
+                findings.add(
+                    input_error.Invalid(
+                        f"invalid name of a label or annotation {typed.described(name)}",
+                        expected=(
+                            "an optional domain and '/', then letters, digits, '-', '_' "
+                            "and '.', 63 at most, with a letter or digit at both ends"
+                        ),
+                        where=where,
+                    )
+                )
             if isinstance(value, str) and not label_names.is_value(value):
-                findings.add(WorkloadLabelValue(value=typed.described(value), where=where))
+                findings.add(
+                    input_error.Invalid(
+                        f"invalid label value {typed.described(value)}",
+                        expected=(
+                            "letters, digits, '-', '_' and '.', 63 at most, with a letter "
+                            "or digit at both ends"
+                        ),
+                        where=where,
+                    )
+                )
     if isinstance(notes, Mapping):
         at = place.member("annotations")
         for name in notes:
             # Unlike label keys, annotation keys are lowered before the check.
             if not label_names.is_name(str(name).lower()):
                 where = at.member(str(name)).location
-                findings.add(WorkloadLabelName(value=typed.described(name), where=where))
+                findings.add(
+                    input_error.Invalid(
+                        f"invalid name of a label or annotation {typed.described(name)}",
+                        expected=(
+                            "an optional domain and '/', then letters, digits, '-', '_' "
+                            "and '.', 63 at most, with a letter or digit at both ends"
+                        ),
+                        where=where,
+                    )
+                )
         size_bytes = sum(len(f"{name}{text}".encode()) for name, text in notes.items())
         if size_bytes > MOST_ANNOTATION_BYTES:
             findings.add(
-                WorkloadAnnotationsSize(
-                    size_bytes=size_bytes, most_bytes=MOST_ANNOTATION_BYTES, where=at.location
+                input_error.TooLarge(
+                    f"the annotations have {size_bytes} bytes",
+                    expected=f"at most {MOST_ANNOTATION_BYTES} bytes",
+                    where=at.location,
                 )
             )

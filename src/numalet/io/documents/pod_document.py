@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from numalet.core.model import qos
+from numalet.core.model import input_error, qos
 from numalet.core.model.findings import Finding, Findings, Severity
 from numalet.core.model.node_constraints import NodeConstraints
 from numalet.core.model.pod import Container, ContainerKind, Pod, PodClaim, QosClass
@@ -27,13 +27,8 @@ from numalet.io.documents.pod_table.table import POD
 from numalet.io.documents.pod_table.values import DNS_LABEL, DNS_SUBDOMAIN, PHASES
 from numalet.io.documents.typed import Place
 from numalet.io.findings.pods import (
-    PodsDuplicateContainer,
     PodsNameMissing,
     PodsNoContainers,
-    PodsPhase,
-    PodsQosClass,
-    PodsRestartPolicy,
-    PodsTooManyContainers,
 )
 
 _MIRROR: Final = "kubernetes.io/config.mirror"
@@ -224,8 +219,10 @@ def _has_few_enough(value: Mapping[Any, Any], place: Place, findings: Findings) 
     count = sum(len(each) for each in lists if isinstance(each, list))
     if count > MOST_CONTAINERS:
         findings.add(
-            PodsTooManyContainers(
-                count=count, most=MOST_CONTAINERS, where=place.member("spec").location
+            input_error.TooLarge(
+                f"the pod has {count} containers",
+                expected=f"at most {MOST_CONTAINERS}",
+                where=place.member("spec").location,
             )
         )
     return count <= MOST_CONTAINERS
@@ -282,7 +279,13 @@ def _kind(restart_policy: str | None, place: Place, findings: Findings) -> Conta
         return ContainerKind.INIT
     if restart_policy != "Always":
         where = place.member("restartPolicy").location
-        findings.add(PodsRestartPolicy(value=restart_policy, where=where))
+        findings.add(
+            input_error.NotSupported(
+                f"unknown restart policy {restart_policy!r} of an init container",
+                expected="'Always' for a sidecar, or none",
+                where=where,
+            )
+        )
     return ContainerKind.SIDECAR
 
 
@@ -292,7 +295,13 @@ def _check_names_differ(
     seen: set[str] = set()
     for container in containers:
         if container.name and container.name in seen:
-            findings.add(PodsDuplicateContainer(name=container.name, where=place.location))
+            findings.add(
+                input_error.Duplicate(
+                    f"two containers have the name {container.name!r}",
+                    expected="a unique name for each container, including init containers",
+                    where=place.location,
+                )
+            )
         seen.add(container.name)
 
 
@@ -314,19 +323,31 @@ def _check_name(name: str, allowed: TextKind, place: Place, findings: Findings) 
     # The check against the table may have added an equal finding; duplicates are dropped later.
     if not (name and allowed.accepts(name)):
         shown = typed.described(name)
-        findings.add(allowed.finding(value=shown, where=place.location))
+        findings.add(allowed.refusal(shown, place.location))
 
 
 def _given_qos_class(status: Status, place: Place, findings: Findings) -> QosClass | None:
     if status.phase and status.phase not in PHASES:
-        findings.add(PodsPhase(value=status.phase, where=place.member("phase").location))
+        findings.add(
+            input_error.NotSupported(
+                f"unknown pod phase {status.phase!r}",
+                expected="Pending, Running, Succeeded, Failed or Unknown",
+                where=place.member("phase").location,
+            )
+        )
     if not status.qos_class:
         return None
     try:
         # The kubelet uses the class in the status, whatever the containers request.
         return QosClass(status.qos_class)
     except ValueError:
-        findings.add(PodsQosClass(value=status.qos_class, where=place.member("qosClass").location))
+        findings.add(
+            input_error.NotSupported(
+                f"unknown QoS class {status.qos_class!r}",
+                expected="Guaranteed, Burstable or BestEffort",
+                where=place.member("qosClass").location,
+            )
+        )
         return None
 
 

@@ -9,9 +9,9 @@ of the pod. Kubernetes v1.34: ``SetDefaults_Pod``, ``validatePodResources``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
-from numalet.core.model import pod_demand, qos, resources
+from numalet.core.model import input_error, pod_demand, qos, resources
 from numalet.core.model.findings import Findings
 from numalet.core.model.pod import (
     NO_RESOURCES,
@@ -25,9 +25,6 @@ from numalet.core.model.quantity import Quantity
 from numalet.io.documents import pod_resources, typed
 from numalet.io.documents.pod_resources import PodSource
 from numalet.io.documents.typed import Place
-from numalet.io.findings.pods import PodsNotForAPod
-
-_NAMES: Final = (resources.CPU, resources.MEMORY)
 
 
 class PodLevelContext(NamedTuple):
@@ -54,8 +51,15 @@ def decode_pod_level(
         for name in [each for each in asked if not resources.is_pod_level(each)]:
             where = place.member(member).member(name).location
             amount = str(asked.pop(name))
-            nearest = typed.nearest(name, _NAMES)
-            findings.add(PodsNotForAPod(resource=name, value=amount, nearest=nearest, where=where))
+            findings.add(
+                input_error.NotSupported(
+                    f"the pod as a whole requests {amount} of {name!r}",
+                    expected=(
+                        "cpu, memory or hugepages-<size>; request other resources in a container"
+                    ),
+                    where=where,
+                )
+            )
     if not limits and not requests:
         return None
     _fill_in(requests, limits, context)

@@ -18,8 +18,8 @@ from os import PathLike, fspath
 from types import MappingProxyType
 from typing import Any, Final
 
-from numalet.core.model import pod_standing
-from numalet.core.model.findings import BadInput, Finding, Findings
+from numalet.core.model import input_error, pod_standing
+from numalet.core.model.findings import BadInput, Finding, Findings, Severity
 from numalet.core.model.pod import Pod
 from numalet.core.model.pod_standing import PodStanding
 from numalet.core.model.value import Value, replace
@@ -38,12 +38,6 @@ from numalet.io.documents.pod_history import Moment, RecordedRejection
 from numalet.io.documents.pod_resources import PodSource
 from numalet.io.documents.typed import Place
 from numalet.io.documents.yaml_source import YamlDocument
-from numalet.io.findings.pods import (
-    PodsClaimsPassedOver,
-    PodsDuplicateName,
-    PodsDuplicateUid,
-    PodsSeveralNodes,
-)
 
 _NODE: Final = "Node"
 _MANY: Final = 50
@@ -98,7 +92,17 @@ class LoadedPods(Value, kw_only=True):
     def on_claims(self) -> tuple[Finding, ...]:
         """A note, for code that ignores claims, if pods have any."""
         names = [str(pod) for pod in self.pods if pod.claims]
-        return (PodsClaimsPassedOver(count=len(names), first=names[0]),) if names else ()
+        return (
+            (
+                input_error.Assumed(
+                    f"pods with device claims: {len(names)}, such as {names[0]}; the scheduler "
+                    "allocates claims, so numalet decides on the requests alone (give claims and "
+                    "slices to 'numalet check')"
+                ),
+            )
+            if names
+            else ()
+        )
 
 
 def load_pods(
@@ -287,7 +291,11 @@ def _cause_to_ignore(
 def _check_one_node(pods: Sequence[Pod], options: PodOptions, findings: Findings) -> None:
     names = sorted({pod.node_name for pod in pods if pod.node_name})
     if options.node_name is None and len(names) > 1:
-        findings.add(PodsSeveralNodes(names=", ".join(names)))
+        findings.add(
+            input_error.Conflict(
+                f"the pods are on several nodes ({', '.join(names)}); choose one with --node-name"
+            )
+        )
 
 
 def _check_uids_differ(pods: Sequence[Pod], findings: Findings) -> None:
@@ -295,10 +303,22 @@ def _check_uids_differ(pods: Sequence[Pod], findings: Findings) -> None:
     for pod in pods:
         other = first.setdefault(pod.uid, pod)
         if other is not pod:
-            findings.add(PodsDuplicateUid(uid=pod.uid, pod=str(pod), other=str(other)))
+            findings.add(
+                input_error.Duplicate(
+                    f"{pod} and {other} have the same uid {pod.uid!r}",
+                    expected="a unique uid for each pod",
+                )
+            )
 
 
 def _note_equal_names(pods: Sequence[Pod], findings: Findings) -> None:
     for name, count in Counter(map(str, pods)).items():
         if count > 1:
-            findings.add(PodsDuplicateName(pod=name, count=count))
+            findings.add(
+                input_error.Assumed(
+                    f"{count} pods have the name {name}; numalet treats them as different pods, "
+                    "but a cluster has only one of a name: remove the others if they are there by "
+                    "mistake",
+                    severity=Severity.WARNING,
+                )
+            )

@@ -12,27 +12,13 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from numalet.core.model import resources
-from numalet.core.model.findings import Findings
+from numalet.core.model import input_error, resources
+from numalet.core.model.findings import Finding, Findings
 from numalet.core.model.pod import Resources
 from numalet.core.model.quantity import Quantity
 from numalet.core.model.quantity_error import QuantityError
 from numalet.io.documents import typed
 from numalet.io.documents.typed import Place
-from numalet.io.findings.pods import (
-    PodsHugePagesAlone,
-    PodsHugePageSize,
-    PodsLimitMissing,
-    PodsNegative,
-    PodsNotWhole,
-    PodsPartOfAHugePage,
-    PodsQuantity,
-    PodsRequestAboveLimit,
-    PodsRequestIsNotLimit,
-    PodsUnknownResource,
-    RequestBesideLimit,
-    ResourceRefused,
-)
 
 _STANDARD: Final = (resources.CPU, resources.MEMORY, resources.EPHEMERAL_STORAGE)
 _MOST_BITS: Final = 512
@@ -116,7 +102,13 @@ def decode_quantity(
         return _canonical(text) if source is PodSource.API else _defaulted(text)
     except QuantityError as error:
         shown = typed.described(text)
-        findings.add(PodsQuantity(value=shown, cause=error.go_text, where=place.location))
+        findings.add(
+            input_error.Invalid(
+                f"invalid quantity {shown}: {error.go_text}",
+                expected="a quantity such as 500m, 4Gi or 100M",
+                where=place.location,
+            )
+        )
         return None
 
 
@@ -131,31 +123,49 @@ def _defaulted(text: str) -> Quantity:
 
 
 def _is_acceptable(name: str, quantity: Quantity, place: Place, findings: Findings) -> bool:
-    problem: type[ResourceRefused] | None = None
-    if resources.is_hugepages(name):
-        problem = _huge_page_problem(name, quantity)
-    elif "/" in name:
-        # Extended resources are devices, so only whole ones can be requested.
-        problem = PodsNotWhole if quantity.milli_value % 1000 else None
-    elif name not in _STANDARD:
-        problem = PodsUnknownResource
-    if quantity.sign < 0:
-        problem = PodsNegative
+    problem = _problem(name, quantity)
     if problem is None:
         return True
-    near = typed.nearest(name, _STANDARD)
-    findings.add(problem(resource=name, value=str(quantity), nearest=near, where=place.location))
+    findings.add(problem.at(place.location))
     return False
 
 
-def _huge_page_problem(name: str, quantity: Quantity) -> type[ResourceRefused] | None:
+def _problem(name: str, quantity: Quantity) -> Finding | None:
+    if quantity.sign < 0:
+        return input_error.Invalid(f"{quantity} of {name!r} is negative", expected="0 or more")
+    if resources.is_hugepages(name):
+        return _huge_page_problem(name, quantity)
+    # Extended resources are devices, so only whole ones can be requested.
+    if "/" in name and quantity.milli_value % 1000:
+        return input_error.Invalid(
+            f"{quantity} of {name!r} is not a whole number", expected="a whole number of devices"
+        )
+    if "/" not in name and name not in _STANDARD:
+        return input_error.NotSupported(
+            f"unknown resource {name!r}",
+            expected=(
+                f"{typed.nearest(name, _STANDARD)}, hugepages-<size>, or a name with a domain such "
+                "as example.com/gpu"
+            ),
+        )
+    return None
+
+
+def _huge_page_problem(name: str, quantity: Quantity) -> Finding | None:
     try:
         page_size = Quantity.parse(name.removeprefix(resources.HUGEPAGES_PREFIX))
     except QuantityError:
-        return PodsHugePageSize
+        page_size = Quantity()
     if page_size.sign <= 0 or page_size.milli_value % 1000:
-        return PodsHugePageSize
-    return PodsPartOfAHugePage if quantity.value % page_size.value else None
+        return input_error.Invalid(
+            f"invalid page size in {name!r}", expected="hugepages-2Mi or hugepages-1Gi, for example"
+        )
+    if quantity.value % page_size.value:
+        return input_error.Invalid(
+            f"{quantity} of {name!r} is not a whole number of pages",
+            expected="a multiple of the page size",
+        )
+    return None
 
 
 def check_requests(
@@ -173,17 +183,26 @@ def check_requests(
         if limit is None:
             if is_indivisible:
                 where = place.member(name).location
-                findings.add(PodsLimitMissing(resource=name, request=str(request), where=where))
+                findings.add(
+                    input_error.Required(
+                        f"{request} of {name!r} are requested without a limit",
+                        expected="an equal limit",
+                        where=where,
+                    )
+                )
             continue
-        problem: type[RequestBesideLimit] | None = None
+        expected = ""
         if request > limit:
-            problem = PodsRequestAboveLimit
+            expected = "a request that is not above the limit"
         elif is_indivisible and request != limit:
-            problem = PodsRequestIsNotLimit
-        if problem is not None:
-            where = place.member(name).location
+            expected = "an equal request and limit of this resource"
+        if expected:
             findings.add(
-                problem(resource=name, request=str(request), limit=str(limit), where=where)
+                input_error.Invalid(
+                    f"{name!r} has a request of {request} and a limit of {limit}",
+                    expected=expected,
+                    where=place.member(name).location,
+                )
             )
 
 
@@ -192,4 +211,10 @@ def _check_huge_pages_are_not_alone(
 ) -> None:
     pages = [name for name in asked if resources.is_hugepages(name)]
     if pages and resources.CPU not in asked and resources.MEMORY not in asked:
-        findings.add(PodsHugePagesAlone(resource=min(pages), where=place.location))
+        findings.add(
+            input_error.Required(
+                f"{min(pages)!r} is requested without cpu and without memory",
+                expected="a request of cpu or memory as well",
+                where=place.location,
+            )
+        )

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from numalet.core.model import input_error
 from numalet.core.model.findings import Findings
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
@@ -19,7 +20,7 @@ from numalet.io.documents.pod_document import Metadata, PodIdentity
 from numalet.io.documents.pod_table import checking
 from numalet.io.documents.pod_table.table import WORKLOADS
 from numalet.io.documents.typed import Place
-from numalet.io.findings.pods import PodsNameMissing, PodsReplicas, PodsTemplateMissing
+from numalet.io.findings.pods import PodsNameMissing
 
 MOST_REPLICAS: Final = 10_000
 """Of one workload. More than any node runs, and low enough to survive a typing error."""
@@ -75,7 +76,13 @@ def expand(
     count = _COUNTS[kind](workload.spec)
     at_spec = place.member("spec")
     if not 0 <= count <= MOST_REPLICAS:
-        findings.add(PodsReplicas(value=str(count), most=MOST_REPLICAS, where=at_spec.location))
+        findings.add(
+            input_error.Invalid(
+                f"invalid number of pods {count}",
+                expected=f"0 to {MOST_REPLICAS}",
+                where=at_spec.location,
+            )
+        )
         return ()
     # Check the template once, even with 0 replicas.
     first = _pod(workload, _NAMES[kind](workload, 0), findings)
@@ -110,7 +117,11 @@ def _read(
         findings.add(PodsNameMissing(what=kind, where=at_name.location))
         return None
     if spec.template is None:
-        findings.add(PodsTemplateMissing(kind=kind, where=at_spec.location))
+        findings.add(
+            input_error.Required(
+                f"the {kind} has no pod template; set spec.template", where=at_spec.location
+            )
+        )
         return None
     at_template = at_spec.member("template")
     return _Workload(kind, metadata, spec, spec.template, at_template, from_server)

@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from numalet.core.config.behaviour import EXACT, Behaviour
+from numalet.core.model import input_error
 from numalet.core.model.findings import Findings, Severity
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
@@ -33,7 +34,6 @@ from numalet.io.documents.pod_table import checking
 from numalet.io.documents.pod_table.table import POD, TYPES
 from numalet.io.documents.typed import Place
 from numalet.io.documents.workload_container import SecurityContext
-from numalet.io.findings.workloads import WorkloadGracePeriod, WorkloadKind
 
 LONGEST_GRACE_SECONDS: Final = 2**31 - 1
 
@@ -126,7 +126,11 @@ def _is_pod(value: Mapping[Any, Any], place: Place, findings: Findings) -> bool:
         if given != expected:
             shown = typed.described(given)
             where = place.member(member).location
-            findings.add(WorkloadKind(member=member, value=shown, expected=expected, where=where))
+            findings.add(
+                input_error.NotSupported(
+                    f"unknown {member} {shown}", expected=f"{expected!r}", where=where
+                )
+            )
             is_pod = False
     return is_pod
 
@@ -178,5 +182,11 @@ def _grace(value: int | None, place: Place, findings: Findings) -> int:
     if not 0 <= value <= LONGEST_GRACE_SECONDS:
         where = place.member("terminationGracePeriodSeconds").location
         shown = typed.described(value)
-        findings.add(WorkloadGracePeriod(value=shown, most=LONGEST_GRACE_SECONDS, where=where))
+        findings.add(
+            input_error.Invalid(
+                f"invalid termination grace period {shown}",
+                expected=f"0 to {LONGEST_GRACE_SECONDS} seconds",
+                where=where,
+            )
+        )
     return value

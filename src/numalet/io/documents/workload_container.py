@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from numalet.core.config.behaviour import Behaviour
+from numalet.core.model import input_error
 from numalet.core.model.findings import Findings
 from numalet.core.model.pod import ContainerKind
 from numalet.core.model.value import Value, field
@@ -16,15 +17,6 @@ from numalet.core.workload.expansion import Expander
 from numalet.core.workload.spec import ContainerSpec
 from numalet.io.documents import typed, workload_fields
 from numalet.io.documents.typed import Place
-from numalet.io.findings.workloads import (
-    WorkloadNoCommand,
-    WorkloadNul,
-    WorkloadRelativePath,
-    WorkloadRoot,
-    WorkloadTooLong,
-    WorkloadValueFrom,
-    WorkloadVariableName,
-)
 
 _VARIABLE: Final = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 
@@ -75,7 +67,13 @@ def read(
     ignored = workload_fields.check_container(value, kind, place, reading.behaviour, findings)
     if reading.program_needed:
         if not container.command and not container.args:
-            findings.add(WorkloadNoCommand(container=container.name, where=place.location))
+            findings.add(
+                input_error.Required(
+                    f"container {container.name!r} has neither a command nor args",
+                    expected="a command, because the agent does not read images",
+                    where=place.location,
+                )
+            )
     else:
         ignored.discard("image")
     reading.ignored.update(ignored)
@@ -104,12 +102,27 @@ def _environment(
         at, name = place.item(index), variable.name
         if _VARIABLE.fullmatch(name) is None:
             shown = typed.described(name)
-            findings.add(WorkloadVariableName(value=shown, where=at.member("name").location))
+            findings.add(
+                input_error.Invalid(
+                    f"invalid name of a variable {shown}",
+                    expected="letters, digits, '_', '-' and '.', not beginning with a digit",
+                    where=at.member("name").location,
+                )
+            )
         if variable.value_from:
             where = at.member("valueFrom").location
             source = ", ".join(sorted(map(str, variable.value_from)))
             shown = typed.described(name)
-            findings.add(WorkloadValueFrom(name=shown, source=source, where=where))
+            findings.add(
+                input_error.NotSupported(
+                    f"the variable {shown} takes its value from {source}",
+                    expected=(
+                        "a value, because the agent has no config maps and secrets, and "
+                        "does not read fields"
+                    ),
+                    where=where,
+                )
+            )
         # In order: a variable may refer to earlier ones, and a repeated one replaces its value.
         known[name] = _expanded(variable.value or "", known, at.member("value"), reading, name)
         result.append((name, known[name]))
@@ -133,14 +146,24 @@ def _expanded(
     if isinstance(made, str):
         return made
     reading.findings.add(
-        WorkloadTooLong(limit=made.limit_bytes, counted=made.counted, where=place.location)
+        input_error.TooLarge(
+            f"{made.counted} would exceed the limit of the kernel",
+            expected=f"at most {made.limit_bytes} bytes",
+            where=place.location,
+        )
     )
     return ""
 
 
 def _working_dir(path: str | None, place: Place, findings: Findings) -> str:
     if path and not path.startswith("/"):
-        findings.add(WorkloadRelativePath(value=typed.described(path), where=place.location))
+        findings.add(
+            input_error.Invalid(
+                f"the working directory {typed.described(path)} is relative",
+                expected="a path that begins with '/'",
+                where=place.location,
+            )
+        )
     _check_text(path or "", place, findings)
     return path or ""
 
@@ -148,7 +171,13 @@ def _working_dir(path: str | None, place: Place, findings: Findings) -> str:
 def _check_text(text: str, place: Place, findings: Findings) -> None:
     # The kernel reads words and paths up to the first NUL.
     if "\0" in text:
-        findings.add(WorkloadNul(value=typed.described(text), where=place.location))
+        findings.add(
+            input_error.Invalid(
+                f"{typed.described(text)} contains a NUL character",
+                expected="a text without NUL characters",
+                where=place.location,
+            )
+        )
 
 
 def _ids(
@@ -162,7 +191,13 @@ def _ids(
     # Without a user the program would run as the agent's own user.
     if non_root and not user:
         shown = "no user" if user is None else "user 0"
-        findings.add(WorkloadRoot(user=shown, where=at.member("runAsNonRoot").location))
+        findings.add(
+            input_error.Forbidden(
+                f"runAsNonRoot is true, but the container would run with {shown}",
+                expected="a runAsUser other than 0",
+                where=at.member("runAsNonRoot").location,
+            )
+        )
     return user, group
 
 

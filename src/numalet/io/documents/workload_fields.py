@@ -15,24 +15,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from numalet.core.config.behaviour import Behaviour
-from numalet.core.model import limits
-from numalet.core.model.findings import Findings
+from numalet.core.model import input_error, limits
+from numalet.core.model.findings import Findings, Severity
 from numalet.core.model.pod import ContainerKind
 from numalet.io.documents import typed
 from numalet.io.documents.pod_table.kinds import FieldUse, ObjectType
 from numalet.io.documents.pod_table.table import TYPES
 from numalet.io.documents.typed import Place
 from numalet.io.findings.documents import DocumentTooDeep
-from numalet.io.findings.workloads import (
-    FieldRefused,
-    WorkloadIgnored,
-    WorkloadNotJson,
-    WorkloadProbe,
-    WorkloadProtection,
-    WorkloadRestartRules,
-    WorkloadSystem,
-    WorkloadUid,
-)
 
 _UID: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -50,9 +40,7 @@ _UNPROTECTED: Final = {
 }
 _REFUSED: Final = {
     kind.name: tuple(
-        (name, finding)
-        for name in sorted(kind.names(FieldUse.REFUSED))
-        if (finding := kind.fields[name].finding) is not None and issubclass(finding, FieldRefused)
+        (name, kind.fields[name].instead) for name in sorted(kind.names(FieldUse.REFUSED))
     )
     for kind in (_SPEC, _CONTAINER, _RESOURCES)
 }
@@ -69,7 +57,16 @@ def check_uid(uid: object, place: Place, findings: Findings) -> None:
     # Two dots could lead out of the folder.
     if len(text) > LONGEST_UID or _UID.fullmatch(text) is None or ".." in text:
         shown = typed.described(uid)
-        findings.add(WorkloadUid(value=shown, most=LONGEST_UID, where=place.location))
+        findings.add(
+            input_error.Invalid(
+                f"invalid uid {shown}",
+                expected=(
+                    f"letters, digits, '-' and single '.', {LONGEST_UID} at most, with a "
+                    "letter or digit at both ends"
+                ),
+                where=place.location,
+            )
+        )
 
 
 def check_pod(
@@ -80,12 +77,24 @@ def check_pod(
     system = spec.get("os")
     if isinstance(system, Mapping) and system.get("name") not in (None, "linux"):
         where = place.member("os").member("name").location
-        findings.add(WorkloadSystem(value=typed.described(system.get("name")), where=where))
+        findings.add(
+            input_error.NotSupported(
+                f"the pod is for {typed.described(system.get('name'))}",
+                expected="linux",
+                where=where,
+            )
+        )
     security = spec.get("securityContext")
     _check_protection(security, _SPEC_SECURITY, place.member("securityContext"), findings)
     if spec.get("hostUsers") is False:
         where = place.member("hostUsers").location
-        findings.add(WorkloadProtection(names="hostUsers: false", where=where))
+        findings.add(
+            input_error.Ignored(
+                "not enforced, because the program runs on the host without a container around "
+                "it: hostUsers: false",
+                where=where,
+            )
+        )
     return _ignored(spec, _SPEC, behaviour)
 
 
@@ -100,12 +109,24 @@ def check_container(
     _check_refused(value, _CONTAINER, place, findings)
     if kind is ContainerKind.APP and value.get("restartPolicy"):
         where = place.member("restartPolicy").location
-        findings.add(WorkloadRestartRules(field="restartPolicy", where=where))
+        findings.add(
+            input_error.NotSupported(
+                "restartPolicy of a container is not supported",
+                expected="the restartPolicy of the pod",
+                where=where,
+            )
+        )
     if isinstance(resources := value.get("resources"), Mapping):
         _check_refused(resources, _RESOURCES, place.member("resources"), findings)
     for name in _PROBES:
         if value.get(name):
-            findings.add(WorkloadProbe(name=name, where=place.member(name).location))
+            findings.add(
+                input_error.Ignored(
+                    f"{name} is not run; the container counts as started and ready while it runs, "
+                    "and is restarted only when it ends",
+                    where=place.member(name).location,
+                )
+            )
     security = value.get("securityContext")
     _check_protection(security, _SECURITY, place.member("securityContext"), findings)
     return _ignored(value, _CONTAINER, behaviour)
@@ -114,9 +135,15 @@ def check_container(
 def _check_refused(
     value: Mapping[str, Any], kind: ObjectType, place: Place, findings: Findings
 ) -> None:
-    for name, finding in _REFUSED[kind.name]:
+    for name, instead in _REFUSED[kind.name]:
         if value.get(name):
-            findings.add(finding(field=name, where=place.member(name).location))
+            findings.add(
+                input_error.NotSupported(
+                    f"{name} is not supported",
+                    expected=instead,
+                    where=place.member(name).location,
+                )
+            )
 
 
 def _ignored(value: Mapping[str, Any], kind: ObjectType, behaviour: Behaviour) -> set[str]:
@@ -128,14 +155,27 @@ def _ignored(value: Mapping[str, Any], kind: ObjectType, behaviour: Behaviour) -
 def say_ignored(ignored: set[str], place: Place, findings: Findings) -> None:
     if ignored:
         names = ", ".join(sorted(ignored))
-        findings.add(WorkloadIgnored(names=names, where=place.location))
+        findings.add(
+            input_error.Ignored(
+                "ignored, because containers run as programs of the host and on this node only: "
+                f"{names}",
+                where=place.location,
+                severity=Severity.NOTE,
+            )
+        )
 
 
 def _check_protection(value: object, kind: ObjectType, place: Place, findings: Findings) -> None:
     if isinstance(value, Mapping):
         given = {name for name, member in value.items() if member not in (None, {}, [])}
         if names := ", ".join(sorted(given & _UNPROTECTED[kind.name])):
-            findings.add(WorkloadProtection(names=names, where=place.location))
+            findings.add(
+                input_error.Ignored(
+                    "not enforced, because the program runs on the host without a container "
+                    f"around it: {names}",
+                    where=place.location,
+                )
+            )
 
 
 def check_kept(value: object, place: Place, findings: Findings) -> None:
@@ -173,7 +213,13 @@ def _report_not_kept(value: object, place: Place, findings: Findings, depth: int
                 _report_not_kept(item, place.item(index), findings, depth + 1)
         case _:
             if not _is_kept(value):
-                findings.add(WorkloadNotJson(value=typed.described(value), where=place.location))
+                findings.add(
+                    input_error.NotSupported(
+                        f"cannot store {typed.described(value)}",
+                        expected="64-bit numbers, Unicode texts, lists and objects",
+                        where=place.location,
+                    )
+                )
 
 
 def _is_kept(value: object) -> bool:

@@ -62,26 +62,3 @@ class DocumentMoreFindings(Finding):
     sentence = "not listed: {count} more findings of this object ({kind})"
     count: int
     kind: str
-
-
-class ValueNotAllowed(Finding):
-    """A value that is none of those allowed."""
-
-    value: str
-    allowed: str = ""
-
-
-class DocumentOneOf(ValueNotAllowed):
-    sentence = "{value} is not allowed here; these are: {allowed}"
-
-
-class NumberNotAllowed(Finding):
-    """A number below ``least`` or above ``most``."""
-
-    value: str
-    least: int
-    most: int
-
-
-class DocumentRange(NumberNotAllowed):
-    sentence = "{value} is not allowed here; {least} to {most} are"

@@ -172,7 +172,6 @@ ROOMS = (
     "numalet.insight.state.",
     "numalet.io.findings.devices",
     "numalet.io.findings.pods",
-    "numalet.io.findings.workloads",
 )
 """Where the findings are of which events are made."""
 COMMANDS_ALONE = "numalet.insight.state.pods_again"

@@ -209,7 +209,7 @@ def test_json_and_yaml_may_hold_several_scenarios(tmp_path: Path) -> None:
         ),
         (
             document(steps=[{"admit": pod("a", "1.5.Gi")}]),
-            "pods/quantity",
+            "input/invalid",
             "$.steps[0].admit.spec.containers[0].resources.limits.memory",
         ),
     ],

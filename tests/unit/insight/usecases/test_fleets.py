@@ -148,7 +148,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "unknown member": ({"pools": [{**POOL, "size": 3}]}, "document/unknown-field", "$.pools[0]"),
     "unknown part": ({"pools": [POOL], "x": 1}, "document/unknown-field", "$"),
     "no machine": ({"pools": [{"name": "a"}]}, "document/field-missing", "$.pools[0]"),
-    "count": ({"pools": [{**POOL, "count": -1}]}, "document/range", "$.pools[0].count"),
+    "count": ({"pools": [{**POOL, "count": -1}]}, "input/invalid", "$.pools[0].count"),
     "count type": ({"pools": [{**POOL, "count": "many"}]}, "document/type", "$.pools[0].count"),
     "release": (
         {"pools": [{**POOL, "release": "1.99"}]},
@@ -182,7 +182,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
             "pools": [POOL],
             "pods": [{**pod("p"), "metadata": {"name": n, "uid": "u"}} for n in "ab"],
         },
-        "pods/duplicate-uid",
+        "input/duplicate",
         "",
     ),
 }

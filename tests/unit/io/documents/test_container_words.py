@@ -39,8 +39,8 @@ def test_variables_that_double_are_refused_with_their_place_and_the_limit() -> N
     options = WorkloadOptions(uid="u", node_name="n")
     assert decode_workload(value, Place("pod.yaml"), options, findings) is None
     first = findings.all[0]
-    assert first.code == "workload/too-long"
+    assert first.code == "input/too-large"
     assert first.located == (
-        "pod.yaml: $.spec.containers[0].env[14].value: this becomes too long: one word or "
-        f"variable may have {limits.WORD_BYTES} bytes"
+        "pod.yaml: $.spec.containers[0].env[14].value: one word or variable would exceed "
+        f"the limit of the kernel; expected at most {limits.WORD_BYTES} bytes"
     )

@@ -282,9 +282,9 @@ def test_an_unknown_field_is_a_warning_that_names_the_nearest() -> None:
             "set exactly.deviceClassName",
         ),
         (CLAIM.replace('"10"', "[10]"), "document/type", "dra.cpu/cpu", "a quantity"),
-        (CLAIM.replace('"10"', '"1O"'), "pods/quantity", "1O", "1O"),
+        (CLAIM.replace('"10"', '"1O"'), "input/invalid", "1O", "1O"),
         (CLAIM.replace("count: 2", "count: two"), "document/type", "two", "a whole number"),
-        (CLAIM.replace("count: 2", "count: 0"), "document/range", "count: 0", "0"),
+        (CLAIM.replace("count: 2", "count: 0"), "input/invalid", "count: 0", "0"),
         (CLAIM.replace("- requests: [cpus, gpu]", "- requests: cpus"), "document/type", "cpus", ""),
         (CLAIM.replace("name: aligned, ", ""), "pods/name-missing", "metadata", "ResourceClaim"),
         (

@@ -200,14 +200,14 @@ def test_a_moment_needs_a_zone(moment: object) -> None:
 def test_a_uid_that_is_no_part_of_a_path_is_found() -> None:
     file = value()
     file["workload"]["pod"]["uid"] = "../etc"
-    assert findings_of(file) == [("workload/uid", "$.workload.pod.uid")]
+    assert findings_of(file) == [("input/invalid", "$.workload.pod.uid")]
 
 
 def test_a_quantity_is_found_at_its_place() -> None:
     file = value()
     file["workload"]["pod"]["init_containers"][0]["requests"] = {"cpu": "many"}
     place = "$.workload.pod.init_containers[0].requests.cpu"
-    assert findings_of(file) == [("pods/quantity", place)]
+    assert findings_of(file) == [("input/invalid", place)]
 
 
 def test_containers_that_are_no_pods_are_found() -> None:

@@ -94,16 +94,16 @@ def test_a_workload_of_another_node_is_passed_over() -> None:
 def test_findings_in_a_template_name_their_place_once() -> None:
     text = workload("Deployment", replicas=5).replace("cpu: '1'", "cpu: 1x")
     path = "$.spec.template.spec.containers[0].resources.limits.cpu"
-    assert [("pods/quantity", path)] == codes_of(text)
+    assert [("input/invalid", path)] == codes_of(text)
 
 
 @pytest.mark.parametrize(
     ("text", "code", "path"),
     [
-        (workload("Deployment", replicas=-1), "pods/replicas", "$.spec"),
-        (workload("Deployment", replicas=10**9), "pods/replicas", "$.spec"),
+        (workload("Deployment", replicas=-1), "input/invalid", "$.spec"),
+        (workload("Deployment", replicas=10**9), "input/invalid", "$.spec"),
         (workload("Deployment", replicas="two"), "document/type", "$.spec.replicas"),
-        (workload("Deployment", template=None), "pods/template-missing", "$.spec"),
+        (workload("Deployment", template=None), "input/required", "$.spec"),
         (workload("Deployment", template=5), "document/type", "$.spec.template"),
         ("{kind: Job, metadata: {name: a}, spec: 5}", "document/type", "$.spec"),
         ("{kind: Job, metadata: 5, spec: {}}", "document/type", "$.metadata"),
@@ -174,7 +174,7 @@ def test_a_version_in_which_there_is_no_such_kind_is_refused(kind: str, version:
     value = yaml.safe_load(workload(kind)) | {"apiVersion": version}
     if kind == "Pod":
         value["spec"] = TEMPLATE["spec"]
-    assert codes_of(yaml.safe_dump(value)) == [("document/one-of", "$.apiVersion")]
+    assert codes_of(yaml.safe_dump(value)) == [("input/invalid", "$.apiVersion")]
 
 
 @pytest.mark.parametrize(

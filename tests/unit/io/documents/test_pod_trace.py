@@ -51,9 +51,9 @@ def test_every_wrong_line_is_named() -> None:
         " 1h30m, not"
         " below 0",
         "day.csv:2: invalid count '0'; expected a whole number from 1 on",
-        "day.csv:2:1: $.spec.containers[0].resources.limits.cpu: 'x' is no quantity: quantities"
-        " must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'; write"
-        " 500m, 4Gi or 100M, for example",
+        "day.csv:2:1: $.spec.containers[0].resources.limits.cpu: invalid quantity 'x': quantities"
+        " must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'; "
+        "expected a quantity such as 500m, 4Gi or 100M",
         "day.csv:3: the row has 2 values for 4 columns",
         "day.csv:4: the row has no arrival",
         "day.csv:5: shape 'nothing' is neither a list of amounts nor a pod of small",
@@ -76,7 +76,7 @@ def test_every_wrong_line_is_named() -> None:
         (HEAD + "2026-99-01T00:00:00Z,1,cpu=1,1\n", "invalid arrival '2026-99-01T00:00:00Z'"),
         (HEAD + "1,1,cpu=1,1.5\n", "invalid count '1.5'"),
         (HEAD + "1,1,cpu=1,9999999\n", "more than 1000000 pods"),
-        ('{"arrival": 1, "duration": 1, "shape": {"nonsense": 1}}', "no resource has that name"),
+        ('{"arrival": 1, "duration": 1, "shape": {"nonsense": 1}}', "unknown resource 'nonsense'"),
     ],
 )
 def test_what_is_no_trace_is_said(text: str, problem: str) -> None:

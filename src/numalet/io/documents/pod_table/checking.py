@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final
 
-from numalet.core.model import limits
+from numalet.core.model import input_error, limits
 from numalet.core.model.findings import Findings, Location, Severity
 from numalet.core.model.value import Mutable, Value, field, replace
 from numalet.io.documents import pod_resources, typed
@@ -31,7 +31,6 @@ from numalet.io.documents.pod_table.kinds import (
 from numalet.io.documents.typed import Place
 from numalet.io.findings.documents import (
     DocumentMoreFindings,
-    DocumentOneOf,
     DocumentType,
     DocumentUnknownField,
 )
@@ -206,25 +205,23 @@ def _text(walk: _Walk, value: Any, kind: TextKind, path: str) -> None:
         walk.wrong_type(value, "a text", path)
     elif not kind.is_free and not kind.accepts(value):
         # A newer release may allow a value that this table lacks.
-        severity = walk.strictness.value if kind.finding is DocumentOneOf else Severity.ERROR
+        severity = Severity.ERROR if kind.expected else walk.strictness.value
         if not walk.lists(severity):
             return
-        walk.findings.add(
-            kind.finding(
-                value=typed.described(value),
-                allowed=", ".join(kind.allowed),
-                where=walk.at(path),
-                severity=severity,
-            )
-        )
+        walk.findings.add(kind.refusal(typed.described(value), walk.at(path), severity))
 
 
 def _whole(walk: _Walk, value: Any, kind: Whole, path: str) -> None:
     if not isinstance(value, int) or isinstance(value, bool):
         walk.wrong_type(value, "a whole number", path)
     elif not kind.least <= value <= kind.most and walk.lists():
-        shown, where = typed.described(value), walk.at(path)
-        walk.findings.add(kind.finding(value=shown, least=kind.least, most=kind.most, where=where))
+        walk.findings.add(
+            input_error.Invalid(
+                f"{typed.described(value)} is out of range",
+                expected=f"{kind.least} to {kind.most}",
+                where=walk.at(path),
+            )
+        )
 
 
 def _plain(walk: _Walk, value: Any, kind: PlainKind, path: str) -> None:

@@ -12,7 +12,8 @@ from enum import Enum
 from functools import cached_property
 from typing import Final, TypeAlias
 
-from numalet.core.model.findings import Finding
+from numalet.core.model import input_error
+from numalet.core.model.findings import Finding, Location, Severity
 from numalet.core.model.value import Value
 from numalet.io.findings import documents
 
@@ -38,14 +39,14 @@ class FieldUse(Enum):
 class TextKind(Value):
     """A text: one of ``allowed``, or a full match of ``pattern`` with at most ``most`` characters.
 
-    The pattern is valid in Python and ECMAScript and does not apply to an empty text. ``finding``
-    reports any other value.
+    The pattern is valid in Python and ECMAScript and does not apply to an empty text. ``expected``
+    describes the values, and says that no later release adds one.
     """
 
     allowed: tuple[str, ...] = ()
     pattern: str = ""
     most: int | None = None
-    finding: type[documents.ValueNotAllowed] = documents.DocumentOneOf
+    expected: str = ""
 
     @property
     def is_free(self) -> bool:
@@ -59,13 +60,19 @@ class TextKind(Value):
             return False
         return re.fullmatch(self.pattern, text) is not None
 
+    def refusal(self, shown: str, where: Location, severity: Severity = Severity.ERROR) -> Finding:
+        """The finding about another value."""
+        expected = self.expected or f"one of: {', '.join(self.allowed)}"
+        return input_error.Invalid(
+            f"invalid value {shown}", expected=expected, where=where, severity=severity
+        )
+
 
 class Whole(Value):
-    """A whole number within bounds; ``finding`` reports others."""
+    """A whole number within bounds."""
 
     least: int
     most: int
-    finding: type[documents.NumberNotAllowed] = documents.DocumentRange
 
 
 class PlainKind(Enum):
@@ -88,14 +95,14 @@ class MapOf(Value):
 class Use(Value):
     """The effect of a field, and the words about it.
 
-    ``rule``: the rule of ``core.config.behaviour`` that enables the field, if any. ``finding``
-    reports a field that is refused.
+    ``rule``: the rule of ``core.config.behaviour`` that enables the field, if any. ``instead``
+    is the replacement of a refused field.
     """
 
     use: FieldUse | None = None
     words: str = ""
     rule: str = ""
-    finding: type[Finding] | None = None
+    instead: str = ""
 
 
 class Field(Use, kw_only=True):

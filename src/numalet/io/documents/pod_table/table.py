@@ -70,7 +70,7 @@ class _Group(Mutable):
             use=use.use,
             words=use.words,
             rule=use.rule,
-            finding=use.finding,
+            instead=use.instead,
         )
 
     def _kind(self, text: str, path: str) -> kinds.Kind:

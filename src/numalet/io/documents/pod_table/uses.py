@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from numalet.core.model.findings import Finding
 from numalet.io.documents.pod_table.kinds import FieldUse, Use
-from numalet.io.findings import workloads
 
 _UNPROTECTED: Final = "The program runs on the host, without a container around it."
 _USER: Final = (
@@ -40,8 +38,8 @@ def ignored(words: str = "") -> Use:
     return Use(FieldUse.IGNORED, words)
 
 
-def refused(finding: type[Finding], words: str) -> Use:
-    return Use(FieldUse.REFUSED, words, finding=finding)
+def refused(instead: str, words: str) -> Use:
+    return Use(FieldUse.REFUSED, words, instead=instead)
 
 
 _USES: Final[Mapping[str, Mapping[str, Use]]] = {
@@ -81,7 +79,8 @@ _USES: Final[Mapping[str, Mapping[str, Use]]] = {
     },
     "PodSpec": {
         "activeDeadlineSeconds": refused(
-            workloads.WorkloadDeadline, "The agent does not end pods at a deadline."
+            "a command that ends itself, for example with timeout(1)",
+            "The agent does not end pods at a deadline.",
         ),
         "affinity": honoured(
             (
@@ -100,9 +99,7 @@ _USES: Final[Mapping[str, Mapping[str, Use]]] = {
             "serviceAccount serviceAccountName subdomain topologySpreadConstraints "
             "workloadRef"
         ): ignored(),
-        "ephemeralContainers": refused(
-            workloads.WorkloadEphemeralContainers, "The agent does not run them."
-        ),
+        "ephemeralContainers": refused("an ordinary container", "The agent does not run them."),
         "hostIPC hostNetwork hostPID shareProcessNamespace": kept(
             "True of every program of the host."
         ),
@@ -126,7 +123,7 @@ _USES: Final[Mapping[str, Mapping[str, Use]]] = {
             "With system-node-critical the kernel kills the pod last when memory is short."
         ),
         "resourceClaims": refused(
-            workloads.WorkloadResourceClaims,
+            "devices by resource name under limits",
             "The agent does not allocate claims; request devices by resource name.",
         ),
         "resources": kept(
@@ -135,7 +132,7 @@ _USES: Final[Mapping[str, Mapping[str, Use]]] = {
         ),
         "restartPolicy": honoured("Always by default."),
         "schedulingGates": refused(
-            workloads.WorkloadSchedulingGates,
+            "a pod without gates, because nothing here removes them",
             "The pod must not run yet, and the agent never removes gates.",
         ),
         "securityContext": honoured("Applies to containers without these settings."),
@@ -152,14 +149,14 @@ _USES: Final[Mapping[str, Mapping[str, Use]]] = {
             "$(NAME) stands for a variable of env, $$ for $."
         ),
         "env": honoured("In the order of the manifest; every variable needs a value."),
-        "envFrom": refused(workloads.WorkloadEnvFrom, "The agent has no config maps and secrets."),
+        "envFrom": refused("variables under env", "The agent has no config maps and secrets."),
         "image": ignored("Stored and shown. It may change while the pod lives."),
         (
             "imagePullPolicy resizePolicy stdin stdinOnce terminationMessagePath "
             "terminationMessagePolicy tty"
         ): ignored(),
         "lifecycle": refused(
-            workloads.WorkloadLifecycleHooks,
+            "a command that does the work of the hook",
             "The agent runs no hooks, so the program could not rely on them.",
         ),
         "livenessProbe readinessProbe startupProbe": warned(
@@ -176,11 +173,12 @@ _USES: Final[Mapping[str, Mapping[str, Use]]] = {
             "another container the field is refused."
         ),
         "restartPolicyRules": refused(
-            workloads.WorkloadRestartRules, "The agent follows only the restart policy of the pod."
+            "the restartPolicy of the pod", "The agent follows only the restart policy of the pod."
         ),
         "securityContext": honoured("It overrides the securityContext of the pod, field by field."),
         "volumeDevices volumeMounts": refused(
-            workloads.WorkloadMounts, "The program would see the host's own files at that path."
+            "the path of the host in the command",
+            "The program would see the host's own files at that path.",
         ),
         "workingDir": honoured("An absolute path of the host."),
     },
@@ -188,7 +186,7 @@ _USES: Final[Mapping[str, Mapping[str, Use]]] = {
         "name": honoured("Letters, digits, _, - and ., not beginning with a digit."),
         "value": honoured("$(NAME) stands for a variable defined before this one."),
         "valueFrom": refused(
-            workloads.WorkloadValueFrom,
+            "a value",
             "The agent has no config maps and secrets, and does not read fields.",
         ),
     },
@@ -200,7 +198,7 @@ _USES: Final[Mapping[str, Mapping[str, Use]]] = {
     },
     "ResourceRequirements": {
         "claims": refused(
-            workloads.WorkloadResourceClaims,
+            "devices by resource name under limits",
             "The agent does not allocate claims; request devices by resource name.",
         ),
         "limits": honoured(

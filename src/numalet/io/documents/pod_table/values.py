@@ -6,26 +6,36 @@ from collections.abc import Mapping
 from typing import Final
 
 from numalet.io.documents.pod_table.kinds import INT32, INT64, TextKind, Whole
-from numalet.io.findings import pods, workloads
+from numalet.io.findings import pods
 from numalet.io.findings.documents import DocumentFieldMissing, PartMissing
 
 PHASES: Final = ("Failed", "Pending", "Running", "Succeeded", "Unknown")
 _PART: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-DNS_LABEL: Final = TextKind(pattern=r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", finding=pods.PodsLabel)
+DNS_LABEL: Final = TextKind(
+    pattern=r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?",
+    expected=(
+        "lower-case letters, digits and '-', 63 at most, with a letter or digit at both ends"
+    ),
+)
 """A name without dots, 63 characters at most (RFC 1123)."""
 DNS_SUBDOMAIN: Final = TextKind(
-    pattern=rf"{_PART}(\.{_PART})*", most=253, finding=pods.PodsSubdomain
+    pattern=rf"{_PART}(\.{_PART})*",
+    most=253,
+    expected=(
+        "lower-case letters, digits, '-' and '.', 253 at most, with a letter or digit at both ends "
+        "and next to every '.'"
+    ),
 )
 """A name with dots, 253 characters at most (RFC 1123)."""
 
 _RESTART_POLICY: Final = TextKind(
-    ("Always", "Never", "OnFailure"), finding=workloads.WorkloadRestartPolicy
+    ("Always", "Never", "OnFailure"), expected="a restart policy: Always, Never or OnFailure"
 )
 _PERMISSIONS: Final = Whole(0, 0o777)
 _PORT: Final = Whole(1, 65535)
 _FROM_0: Final = Whole(0, INT32[1])
 _FROM_1: Final = Whole(1, INT32[1])
-_USER_ID: Final = Whole(0, INT32[1], workloads.WorkloadId)
+_USER_ID: Final = Whole(0, INT32[1])
 
 _ENUMS: Final = """
 AppArmorProfile.type: Localhost RuntimeDefault Unconfined
@@ -112,9 +122,10 @@ VALUES: Final[Mapping[str, TextKind | Whole]] = {
     "PodSpec.hostname": DNS_LABEL,
     "PodSpec.restartPolicy": _RESTART_POLICY,
     "PodSpec.subdomain": DNS_LABEL,
-    "PodStatus.phase": TextKind(PHASES, finding=pods.PodsPhase),
+    "PodStatus.phase": TextKind(PHASES, expected=f"a pod phase: {', '.join(PHASES)}"),
     "PodStatus.qosClass": TextKind(
-        ("BestEffort", "Burstable", "Guaranteed"), finding=pods.PodsQosClass
+        ("BestEffort", "Burstable", "Guaranteed"),
+        expected="a QoS class: BestEffort, Burstable or Guaranteed",
     ),
     "PreferredSchedulingTerm.weight": Whole(1, 100),
     "Probe.failureThreshold": _FROM_0,
