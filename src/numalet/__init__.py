@@ -121,7 +121,7 @@ if TYPE_CHECKING:
     from numalet.insight.python_api.questions import what_if as what_if
     from numalet.insight.python_api.tables import decision_rows as decision_rows
     from numalet.insight.python_api.tables import placement_rows as placement_rows
-    from numalet.insight.simulate.runtime_settings import of_decision as runtime_settings
+    from numalet.insight.simulate.outcome import runtime_settings as runtime_settings
     from numalet.insight.usecases.replaying import replay as replay
     from numalet.io.documents.device_claims import load_claims as load_claims
     from numalet.io.documents.device_claims import read_claims as read_claims
@@ -214,7 +214,7 @@ _RENAMED = {
     "load_config": ("numalet.io.documents.kubelet_config", "load"),
     "merge_hints": ("numalet.core.hints.merging", "merge"),
     "rejection_status": ("numalet.wording.kubelet", "status"),
-    "runtime_settings": ("numalet.insight.simulate.runtime_settings", "of_decision"),
+    "runtime_settings": ("numalet.insight.simulate.outcome", "runtime_settings"),
 }
 
 __all__ = [

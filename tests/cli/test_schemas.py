@@ -23,7 +23,7 @@ from cli.commands import (
 )
 from machines.guests import NAMES, tarball
 from numalet.core.config.rules import StartStage
-from numalet.insight.output import input_schemas, json_schema, schemas
+from numalet.insight.output import json_schema, schemas
 from numalet.insight.output.machine_document import MachineDocument, ProfilesDocument
 from numalet.insight.output.replay_document import ReplayDocument
 from numalet.insight.output.simulation_types import (
@@ -101,7 +101,7 @@ def test_the_schema_files_are_those_of_the_types(tmp_path: Path) -> None:
 def test_the_module_is_a_program(tmp_path: Path) -> None:
     command = [sys.executable, "-m", schemas.__name__]
     subprocess.run([*command, str(tmp_path)], check=True, timeout=250)
-    names = {*schemas.DOCUMENTS, *input_schemas.INPUTS}
+    names = {*schemas.DOCUMENTS, *schemas.INPUTS}
     assert {f"{name}.json" for name in names} == {p.name for p in tmp_path.iterdir()}
     refused = subprocess.run(command, check=False, capture_output=True, text=True, timeout=250)
     assert (refused.returncode, refused.stderr.startswith("usage: ")) == (1, True)

@@ -17,7 +17,7 @@ from numalet.core.cluster import verdicts
 from numalet.core.cluster.cluster import ClusterNode, ClusterPod
 from numalet.core.model.value import replace
 from numalet.core.node.node import Node
-from numalet.insight.fleet import eligible
+from numalet.insight.fleet import kube_scheduler
 
 
 def without_a_place(
@@ -29,7 +29,9 @@ def without_a_place(
     """
     tried, homeless = dict(nodes), []
     for pod in waiting:
-        on = next((each for each in tried.values() if eligible.why_not(each, pod) is None), None)
+        on = next(
+            (each for each in tried.values() if kube_scheduler.why_not(each, pod) is None), None
+        )
         if on is None:
             homeless.append(pod)
         else:
@@ -62,7 +64,7 @@ def hiding(nodes: Mapping[str, ClusterNode], pod: ClusterPod) -> tuple[str, ...]
 
     The result is empty if a node admits the pod, because then it needs no new node.
     """
-    open_to_it = [each for each in nodes.values() if eligible.why_not(each, pod) is None]
+    open_to_it = [each for each in nodes.values() if kube_scheduler.why_not(each, pod) is None]
     if any(verdicts.try_out(each.node, pod.pod).admitted for each in open_to_it):
         return ()
     return tuple(sorted(each.name for each in open_to_it))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numalet.core.cluster.cluster import ClusterNode, ClusterPod, Controller, Taint, TaintEffect
 from numalet.insight.fleet.assessing import Assessor
 from numalet.insight.fleet.keeping_away import TAINT_KEY
-from numalet.insight.rejections import marks, planning, pruning, taint_cap
+from numalet.insight.rejections import patches, planning, pruning, taint_cap
 from numalet.insight.rejections.actions import (
     Action,
     LiftTaint,
@@ -25,11 +25,11 @@ from numalet.insight.rejections.actions import (
     SuspendJob,
     TaintNode,
 )
-from numalet.insight.rejections.facts import BreakerFacts, SuspendedJob
 from numalet.insight.rejections.owners import OwnerLink
 from numalet.insight.rejections.planning import BreakerState
 from numalet.insight.rejections.rejected_pod import RejectedPod
 from numalet.insight.rejections.rules import BreakerRules, BreakerScope
+from numalet.insight.rejections.shape_questions import BreakerFacts, SuspendedJob
 from values import gpu_fleet
 from values.pod_storms import (
     DEPLOYMENT,
@@ -119,7 +119,7 @@ class LawWorld:
 
 
 def _without_mark(node: ClusterNode) -> ClusterNode:
-    kept = [each for each in node.taints if marks.on_node([each]) is None]
+    kept = [each for each in node.taints if patches.on_node([each]) is None]
     return replace(node, taints=tuple(kept))
 
 
@@ -201,7 +201,7 @@ def _check(world: LawWorld, actions: tuple[Action, ...]) -> None:
     assert len(actions) <= world.rules.most_actions
     lifted = {each.target for each in actions if isinstance(each, LiftTaint)}
     for name, node in world.nodes.items():
-        mark = marks.on_node(node.taints)
+        mark = patches.on_node(node.taints)
         is_over = mark is not None and mark.until_seconds <= world.now_seconds
         is_cut = len(actions) == world.rules.most_actions
         target = f"node {name}"
@@ -246,7 +246,7 @@ def _check_taints(world: LawWorld, taints: list[TaintNode]) -> None:
     for each in taints:
         until = each.until_seconds - world.now_seconds
         assert 0 < until <= world.rules.longest_taint_seconds
-        is_marked = marks.on_node(nodes[each.node].taints) is not None
+        is_marked = patches.on_node(nodes[each.node].taints) is not None
         assert is_marked is each.is_renewal
     kinds = {name: taint_cap.kind_of(each, world.rules) for name, each in nodes.items()}
     for name in new:
@@ -306,7 +306,7 @@ def test_all_comes_to_an_end_once_nothing_is_rejected_and_nothing_waits(
         pytest.fail(f"it goes on: {actions}")
     assert actions == ()
     assert not world.jobs
-    assert [each for each in world.nodes.values() if marks.on_node(each.taints)] == []
+    assert [each for each in world.nodes.values() if patches.on_node(each.taints)] == []
     for pods in _by_storm(world).values():
         moments = sorted(each.rejected_at_seconds for each in pods)
         replaced = [each for each in pods if pruning.is_replaced(each)]

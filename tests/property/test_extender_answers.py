@@ -21,8 +21,8 @@ from numalet.core.model import pod_demand
 from numalet.core.model.node_constraints import UNCONSTRAINED
 from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass
 from numalet.core.node.node import Node
-from numalet.insight.fleet import eligible, victims
-from numalet.insight.scheduling import opinion, preempting
+from numalet.insight.fleet import kube_scheduler, victims
+from numalet.insight.scheduling import expected_nodes, preempting
 from numalet.insight.scheduling.expected_nodes import ExpectedNodes, Promise
 from numalet.insight.scheduling.filtering import Filtered, NodeFilter
 from numalet.insight.scheduling.preempting import RunningPods, VictimSet
@@ -137,7 +137,7 @@ def test_a_node_passes_if_its_kubelet_would_admit_the_pod(seed: int) -> None:
             names = every.names()
             answer = answers.filtered(pod, names)
             known = every.nodes.nodes
-            if opinion.is_needed(pod.pod):
+            if expected_nodes.needs_decision(pod.pod):
                 assert answer.passed == [
                     name for name in names if name not in known or admits(known[name].node, pod.pod)
                 ]
@@ -215,11 +215,11 @@ def test_no_kubelet_refuses_what_needs_no_opinion(seed: int) -> None:
     for _ in range(10):
         pod = every.pod()
         pod = replace(pod, pod=_plain(pod.pod))
-        assert not opinion.is_needed(pod.pod)
+        assert not expected_nodes.needs_decision(pod.pod)
         for on in every.nodes.nodes.values():
             room = scheduler_sums.free(on.node)
             has_room = scheduler_sums.has_room(room, pod_demand.amounts(pod.pod))
-            if has_room and eligible.why_not(on, pod) is None:
+            if has_room and kube_scheduler.why_not(on, pod) is None:
                 _, decision = on.node.without_plugins().admit(pod.pod)
                 assert (decision.rejection, decision.evicted) == (None, ())
 
@@ -248,7 +248,7 @@ def test_victims_stay_candidates_if_their_going_helps(seed: int) -> None:
     for every, answers in lived(seed):
         pod = every.pod()
         pod = replace(pod, pod=replace(pod.pod, priority=6, constraints=UNCONSTRAINED))
-        if not opinion.is_needed(pod.pod):
+        if not expected_nodes.needs_decision(pod.pod):
             continue
         known = {
             uid: ClusterPod(

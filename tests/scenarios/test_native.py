@@ -24,7 +24,7 @@ from numalet.core.model.quantity import Quantity
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.core.snapshot import invariants
-from numalet.insight.maps.memory_map import memory_map
+from numalet.insight.maps.resource_maps import memory_map
 from numalet.insight.state import verify
 from numalet.insight.state.verify import Soundness
 from numalet.io.machines import MachineChoice

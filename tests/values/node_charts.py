@@ -13,7 +13,6 @@ from numalet.core.model.machine_queries import NodeClass
 from numalet.core.model.pod import QosClass
 from numalet.core.node.node import Node
 from numalet.insight.maps import node_map
-from numalet.insight.maps.cpu_map import CpuCell, CpuUse
 from numalet.insight.maps.node_map import (
     DeviceUse,
     MapDevice,
@@ -24,6 +23,7 @@ from numalet.insight.maps.node_map import (
     NodeMap,
     NumaBlock,
 )
+from numalet.insight.maps.resource_maps import CpuCell, CpuUse
 from numalet.insight.python_api.nodes import machine_and_devices
 
 GIB: Final = 1 << 30

@@ -22,17 +22,17 @@ from numalet.core.cluster.cluster import (
 )
 from numalet.core.cluster.objects import ListedNode
 from numalet.core.model.pod import Pod
-from numalet.insight.fleet import eligible
+from numalet.insight.fleet import kube_scheduler
 from numalet.insight.fleet.assessing import Assessor
 from numalet.insight.fleet.keeping_away import TAINT_KEY
-from numalet.insight.rejections import marks, planning, rejected_pod
+from numalet.insight.rejections import patches, planning, rejected_pod
 from numalet.insight.rejections.actions import Action, LiftTaint, Prune, TaintNode
-from numalet.insight.rejections.facts import BreakerFacts, SuspendedJob
-from numalet.insight.rejections.marks import EndMark
 from numalet.insight.rejections.owners import OwnerLink, TopOwner
+from numalet.insight.rejections.patches import EndMark
 from numalet.insight.rejections.planning import BreakerState
 from numalet.insight.rejections.rejected_pod import RejectedPod
 from numalet.insight.rejections.rules import BreakerRules
+from numalet.insight.rejections.shape_questions import BreakerFacts, SuspendedJob
 from values import gpu_fleet
 
 START = 1_800_000_000.0
@@ -112,7 +112,7 @@ def listed(node: ClusterNode) -> ListedNode:
 
 def marked(node: ClusterNode, until_seconds: float, shape: str) -> ClusterNode:
     """The node with the breaker's taint."""
-    value = marks.trap_value(EndMark(until_seconds, shape))
+    value = patches.trap_value(EndMark(until_seconds, shape))
     return replace(node, taints=(*node.taints, Taint(TAINT_KEY, value, TaintEffect.NO_SCHEDULE)))
 
 
@@ -184,7 +184,7 @@ class StormWorld:
 
     def tainted(self) -> list[str]:
         """The nodes that have the breaker's taint."""
-        return [name for name, each in self.nodes.items() if marks.on_node(each.taints)]
+        return [name for name, each in self.nodes.items() if patches.on_node(each.taints)]
 
     def step(self) -> None:
         """One step."""
@@ -201,7 +201,7 @@ class StormWorld:
             self._decide(uid, name)
 
     def _bind(self, uid: str) -> tuple[str, str] | None:
-        question = eligible.SchedulerQuestion.about(self.waiting[uid])
+        question = kube_scheduler.SchedulerQuestion.about(self.waiting[uid])
         fitting = [
             (question.left(each), name)
             for name, each in sorted(self.nodes.items())

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from numalet.core.cluster.trace import Arrival
     from numalet.insight.fleet.assessing import Assessor
     from numalet.insight.fleet.free import FreeQuestion
+    from numalet.insight.fleet.kube_scheduler import Scoring
     from numalet.insight.fleet.replay import ReplayRules
-    from numalet.insight.fleet.scoring import Scoring
     from numalet.insight.fleet.traps import TrapFinder, Traps
     from numalet.insight.fleet.variants import NodeVariants
     from numalet.insight.output.fleet_fit_document import KeptAwayDocument
@@ -134,7 +134,7 @@ def what_if(
     cluster: Cluster, others: NodeVariants, scoring: Scoring | None, form: FleetFormat
 ) -> int:
     from numalet.cli import fleet_csv, fleet_days_view
-    from numalet.insight.fleet import what_if as asking
+    from numalet.insight.fleet import variants as asking
     from numalet.insight.output import fleet_days_document
 
     with progress.steps(len(others), "nodes") as done:

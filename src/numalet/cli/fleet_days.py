@@ -81,7 +81,7 @@ def what_if(options: FleetWhatIfOptions) -> None:
     rejects, and then those that wait, are tried on all nodes.
     """
     from numalet.cli import fleet_answers
-    from numalet.insight.fleet.scoring import Scoring, Strategy
+    from numalet.insight.fleet.kube_scheduler import Scoring, Strategy
 
     opened = fleet_sources.opened(options.source)
     others = fleet_changes.variants(opened, options.change)
@@ -97,9 +97,9 @@ def replay(options: FleetReplayOptions) -> None:
     The difference is what the blind scheduler costs: rejections, waiting, idle devices.
     """
     from numalet.cli import fleet_answers
+    from numalet.insight.fleet.kube_scheduler import Scoring, Strategy
     from numalet.insight.fleet.preference import Preference
     from numalet.insight.fleet.replay import ReplayRules
-    from numalet.insight.fleet.scoring import Scoring, Strategy
     from numalet.io.documents import pod_trace
 
     named = {each.name: each.pod for each in fleet_sources.shapes(options.shapes)}

@@ -9,7 +9,7 @@ from numalet.cli import fleet_view, output
 from numalet.cli.fleet_view import table
 from numalet.core.cluster.cluster import Cluster
 from numalet.insight.fleet.replay import SECONDS_PER_HOUR, ReplayAnswer, ReplayedDay, ReplayRules
-from numalet.insight.fleet.what_if import Side, WhatIf
+from numalet.insight.fleet.variants import Side, WhatIf
 from numalet.insight.output.fleet_days_document import share_of, stranded_in
 from numalet.wording import kubelet_start, numbers
 

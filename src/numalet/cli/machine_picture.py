@@ -13,8 +13,7 @@ from numalet.cli import breaking
 from numalet.core.model import cpu_set
 from numalet.core.model.machine_info import HugePages
 from numalet.core.model.machine_queries import NodeClass
-from numalet.insight.maps.machine_map import MachineMap, MachineNodeRow, View
-from numalet.insight.maps.profile_list import ProfileRow
+from numalet.insight.maps.machine_map import MachineMap, MachineNodeRow, ProfileRow, View
 from numalet.wording import numbers
 
 if TYPE_CHECKING:

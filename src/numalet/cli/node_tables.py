@@ -16,9 +16,14 @@ from rich.text import Text
 from numalet.cli import breaking, output
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.machine_queries import NodeClass
-from numalet.insight.maps.cpu_map import CpuCell, CpuUse, NodeCpus
-from numalet.insight.maps.device_map import DeviceRow
-from numalet.insight.maps.memory_map import MemoryMap, MemoryNodeRow
+from numalet.insight.maps.resource_maps import (
+    CpuCell,
+    CpuUse,
+    DeviceRow,
+    MemoryMap,
+    MemoryNodeRow,
+    NodeCpus,
+)
 from numalet.wording import numbers
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from numalet.cli import explain_nodes, explain_tables, output
-from numalet.insight.output import refused_command
+from numalet.insight.output import run_document
 from numalet.insight.output.explanation_types import Explanation
 
 if TYPE_CHECKING:
@@ -18,16 +18,19 @@ if TYPE_CHECKING:
 
 def story(explanation: Explanation, command: str, *, by_agent: bool) -> Iterator[RenderableType]:
     """Yield the parts of the story; ``command`` is the user's text."""
-    named = refused_command.of(explanation)
+    named = run_document.for_command(explanation)
     yield output.one_line(f"No place for {command}: {named.cause}", "bold red")
-    for line in (refused_command.kept(explanation), *refused_command.missing_pages(explanation)):
+    for line in (
+        run_document.kept_for_others(explanation),
+        *run_document.missing_pages(explanation),
+    ):
         if line:
             yield output.one_line(f"  {line}")
     yield Text("")
     yield from explain_nodes.drawing(explanation)
     for subject in named.subjects:
         yield from explain_tables.where_it_could_go(named, subject)
-    found = list(dict.fromkeys(refused_command.offers(explanation, by_agent=by_agent)))
+    found = list(dict.fromkeys(run_document.offers(explanation, by_agent=by_agent)))
     yield Text("")
     yield Text("What would have a place" if found else "Nothing that was tried would have a place.")
     for offer in found:

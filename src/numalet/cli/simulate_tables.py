@@ -18,9 +18,9 @@ from numalet.core.admission.decision import Decision
 from numalet.core.config.behaviour import Mode
 from numalet.core.managers.memory.reasons import GivesNoMemory
 from numalet.core.model import cpu_set, numa_mask
-from numalet.insight.maps import pod_sums
-from numalet.insight.maps.memory_map import MemoryHolder
-from numalet.insight.maps.pod_sums import PodSums
+from numalet.insight.maps import hint_map
+from numalet.insight.maps.hint_map import PodSums
+from numalet.insight.maps.resource_maps import MemoryHolder
 from numalet.insight.simulate.session import Asked, NotRestarted, Record, Removed, Restarted
 from numalet.wording import english, explanations, kubelet, kubelet_start, numbers, releases
 
@@ -96,7 +96,7 @@ def _counts(prepared: Prepared) -> Iterator[Text]:
 def _pod_table(result: SimulationResult) -> Table:
     """Return the pods in order; columns for CPUs and devices only if a pod has some."""
     machine = result.session.machine
-    sums = {id(each): pod_sums.pod_sums(each, machine) for each in _decisions(result)}
+    sums = {id(each): hint_map.pod_sums(each, machine) for each in _decisions(result)}
     columns = ["NUMA NODES", "MEMORY"]
     if any(each.cpus for each in sums.values()):
         columns.insert(1, "CPUS")

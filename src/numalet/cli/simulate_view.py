@@ -18,10 +18,8 @@ from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import NOWHERE, Finding, Location, Severity
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value
-from numalet.insight.maps import cpu_map, device_map, memory_map
-from numalet.insight.maps.cpu_map import NodeCpus
-from numalet.insight.maps.device_map import DeviceRow
-from numalet.insight.maps.memory_map import MemoryMap
+from numalet.insight.maps import resource_maps
+from numalet.insight.maps.resource_maps import DeviceRow, MemoryMap, NodeCpus
 from numalet.insight.simulate.session import (
     Asked,
     NotRestarted,
@@ -51,7 +49,7 @@ class SimulationResult(Value):
     def map(self) -> MemoryMap:
         """The node map after the last step."""
         node = self.session.node
-        return memory_map.memory_map(
+        return resource_maps.memory_map(
             node.snapshot, node.rules.machine, node.leftovers(), self.session.pods
         )
 
@@ -66,10 +64,10 @@ class SimulationResult(Value):
 
     def cpus(self) -> tuple[NodeCpus, ...]:
         """The CPUs after the last step; empty without exclusive CPUs."""
-        return cpu_map.of_node(self.session.node)
+        return resource_maps.cpus_of_node(self.session.node)
 
     def devices(self) -> tuple[DeviceRow, ...]:
-        return device_map.device_map(self.session.node.snapshot.device)
+        return resource_maps.device_map(self.session.node.snapshot.device)
 
 
 def exit_status(records: Iterable[Record]) -> int:

@@ -13,7 +13,7 @@ from numalet.cli.output import MatrixFormat, OutputFormat
 from numalet.core.config.behaviour import Mode
 from numalet.core.config.rules import StartStage
 from numalet.core.model import resources
-from numalet.insight.explain import matrix_rows
+from numalet.insight.explain import matrix
 from numalet.insight.explain.matrix import VariantRow
 from numalet.insight.output import what_if_document
 from numalet.wording import explanations, kubelet, kubelet_start, numbers, releases
@@ -32,7 +32,7 @@ def show(rows: Sequence[VariantRow], seed: int, chosen: MatrixFormat) -> None:
         case MatrixFormat.JSON:
             output.print_document(what_if_document.matrix(rows, seed), OutputFormat.JSON)
         case MatrixFormat.CSV:
-            output.print_rows(matrix_rows.table(rows))
+            output.print_rows(matrix.table(rows))
         case MatrixFormat.TABLE:
             output.print_all(_tables(rows))
         case _:
@@ -97,7 +97,7 @@ def _by(
 def _names(row: VariantRow) -> tuple[str, ...]:
     variant = row.variant
     options = variant.options
-    shown = "" if options is None else matrix_rows.option_text(options) or "none"
+    shown = "" if options is None else matrix.option_text(options) or "none"
     scope = "-" if variant.policy == "none" else variant.scope
     mode = variant.config.behaviour.mode
     # Exact mode is the default, so show it only if the column also has native mode.

@@ -17,7 +17,7 @@ from numalet.core.cluster.cluster import Cluster, ClusterPod
 from numalet.core.cluster.shapes import PodKey
 from numalet.core.cluster.verdicts import Verdicts
 from numalet.core.model.value import Value, replace
-from numalet.insight.fleet import eligible
+from numalet.insight.fleet import kube_scheduler
 
 _GROWTH: Final = 2.0
 
@@ -124,7 +124,7 @@ def _nodes_for(cluster: Cluster, verdicts: Verdicts, pod: ClusterPod) -> frozens
     return frozenset(
         name
         for name, verdict in decided.items()
-        if verdict.admitted and eligible.why_not(cluster.nodes[name], pod) is None
+        if verdict.admitted and kube_scheduler.why_not(cluster.nodes[name], pod) is None
     )
 
 

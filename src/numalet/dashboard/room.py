@@ -13,8 +13,8 @@ from numalet.core.node import largest_request
 from numalet.core.node.node import Node
 from numalet.dashboard.sources import NodeView
 from numalet.insight.explain import measures
-from numalet.insight.maps.cpu_map import CpuUse
 from numalet.insight.maps.node_map import DeviceUse, MapPod, MemoryBar, NodeMap, NumaBlock
+from numalet.insight.maps.resource_maps import CpuUse
 
 _PROBE: Final = "numalet-largest-pod"
 

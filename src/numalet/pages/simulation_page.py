@@ -8,8 +8,8 @@ from typing import Any, Final
 from numalet.core.admission.decision import Decision
 from numalet.core.model.machine_info import MachineInfo
 from numalet.drawing import node_drawing
+from numalet.insight.maps.hint_map import pod_sums
 from numalet.insight.maps.node_map import NodeMap
-from numalet.insight.maps.pod_sums import pod_sums
 from numalet.pages import pod_lines, templating
 from numalet.pages.pod_lines import PodLine
 from numalet.pages.values import PageOrigin

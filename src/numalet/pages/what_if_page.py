@@ -9,7 +9,7 @@ from numalet.core.model import resources
 from numalet.drawing import charts, tokens
 from numalet.drawing.charts import BarPart, BarRow
 from numalet.drawing.scales import Unit
-from numalet.insight.explain import matrix_rows
+from numalet.insight.explain import matrix
 from numalet.insight.explain.matrix import VariantRow
 from numalet.pages import templating
 from numalet.pages.values import PageOrigin, TextTable
@@ -26,7 +26,7 @@ def body(rows: Sequence[VariantRow], origin: PageOrigin) -> Any:
         origin=origin,
         lead=f"{numbers.counted(rows[0].pods, 'pod')} on {numbers.counted(len(rows), 'variant')}",
         charts=[templating.trusted(each) for each in drawn(rows)],
-        figures=figures_table([matrix_rows.figures(row) for row in rows]),
+        figures=figures_table([matrix.figures(row) for row in rows]),
         rejected=rejected_table(rows),
     )
 
@@ -67,7 +67,7 @@ def _labels(rows: Sequence[VariantRow]) -> list[str]:
 
 def _names(row: VariantRow) -> tuple[str, ...]:
     variant = row.variant
-    options = "" if variant.options is None else matrix_rows.option_text(variant.options)
+    options = "" if variant.options is None else matrix.option_text(variant.options)
     release = variant.config.behaviour.release.name
     always = (str(variant.policy), str(variant.scope))
     return (*always, options, variant.machine.name, variant.config.name, release)
@@ -90,7 +90,7 @@ def _by_node(labels: Sequence[str], figures: Sequence[Mapping[int, float]]) -> l
 
 
 def figures_table(rows: Sequence[dict[str, Any]]) -> TextTable:
-    """Return a row of texts for each row of figures (``matrix_rows.figures``)."""
+    """Return a row of texts for each row of figures (``matrix.figures``)."""
     return TextTable(
         "Variants",
         (

@@ -7,7 +7,7 @@ from lab.guest.groups import Group
 from lab.guest.touching import Toucher
 from numalet.agent.host.procfs import numa_maps, status
 from numalet.core.model import cpu_set
-from numalet.insight.simulate.runtime_settings import LinuxSettings
+from numalet.insight.simulate.outcome import LinuxSettings
 
 MIB = 1 << 20
 CONFIG = {

@@ -12,7 +12,6 @@ from numalet.core.model.machine_queries import NodeClass
 from numalet.drawing import node_drawing
 from numalet.drawing.node import layout
 from numalet.insight.maps import accelerator_memory
-from numalet.insight.maps.cpu_map import CpuCell, CpuUse
 from numalet.insight.maps.node_map import (
     DeviceUse,
     MapDevice,
@@ -22,6 +21,7 @@ from numalet.insight.maps.node_map import (
     NodeMap,
     NumaBlock,
 )
+from numalet.insight.maps.resource_maps import CpuCell, CpuUse
 from values import node_charts
 
 _SVG = "{http://www.w3.org/2000/svg}"

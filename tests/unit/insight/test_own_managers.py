@@ -13,7 +13,7 @@ import pytest
 import numalet
 from numalet.insight.explain import case as cases
 from numalet.insight.explain import story
-from numalet.insight.maps import memory_map
+from numalet.insight.maps import resource_maps
 from numalet.insight.output import explanation_document, json_schema, simulation_document
 from numalet.insight.output.simulation_types import DecisionDocument
 from numalet.insight.simulate.session import Asked, Session
@@ -134,7 +134,7 @@ def test_its_hints_count_in_the_merge() -> None:
 def test_its_hints_and_reasons_are_in_documents() -> None:
     node, first = started("restricted").admit(asking(2))
     _, second = node.admit(asking(4, "q"))
-    after = memory_map.memory_map(node.snapshot, node.rules.machine, (), {})
+    after = resource_maps.memory_map(node.snapshot, node.rules.machine, (), {})
     shown = json_schema.plain(
         simulation_document.simulation([Asked(first), Asked(second)], after, node.state_files())
     )

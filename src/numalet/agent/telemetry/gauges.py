@@ -22,7 +22,7 @@ from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.pod import ContainerKey
 from numalet.core.node.node import Node
-from numalet.insight.maps.memory_map import type_rows
+from numalet.insight.maps.resource_maps import type_rows
 from numalet.insight.state.verify import Soundness
 
 Gauges: TypeAlias = Mapping[str, tuple[tuple[Labels, float], ...]]

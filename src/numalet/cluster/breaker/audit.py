@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from numalet.core.model import input_error, moments
-from numalet.insight.rejections import audit
+from numalet.insight.rejections import patches
 from numalet.insight.rejections.actions import Action
 from numalet.io import os_problem
 
@@ -45,7 +45,7 @@ class AuditFile:
         Raises ``BadInput`` if the write fails. Without an audit no action is performed.
         """
         at = moments.microseconds(datetime.now(UTC))
-        line = {"at": at, **audit.line(action).document, "outcome": outcome.value}
+        line = {"at": at, **patches.audit_line(action).document, "outcome": outcome.value}
         if problem:
             line["problem"] = problem
         try:

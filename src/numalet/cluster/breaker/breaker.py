@@ -25,12 +25,12 @@ from numalet.cluster.following import FollowedClasses
 from numalet.cluster.live import LiveCluster
 from numalet.core.model.value import Value, field
 from numalet.insight.fleet.assessing import Assessor
-from numalet.insight.rejections import audit, marks, planning
+from numalet.insight.rejections import patches, planning
 from numalet.insight.rejections.actions import Action, Prune
-from numalet.insight.rejections.facts import BreakerFacts
 from numalet.insight.rejections.planning import BreakerState
 from numalet.insight.rejections.rejected_pod import RejectedPod
 from numalet.insight.rejections.rules import BreakerRules
+from numalet.insight.rejections.shape_questions import BreakerFacts
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.pace import PACE, Pace
 from numalet.io.tasks import together
@@ -213,7 +213,7 @@ class Breaker:
         self.meter.action(action.verb, outcome)
         self._audit.write(action, outcome, performed.problem)
         if not isinstance(action, Prune):
-            self._say(f"{outcome.value}: {audit.line(action).text}")
+            self._say(f"{outcome.value}: {patches.audit_line(action).text}")
 
     def _was_said(self, action: Action, outcome: ActionOutcome) -> bool:
         """Return whether the action was reported recently; it is planned again until it is done."""
@@ -226,7 +226,7 @@ class Breaker:
 
     def _tainted(self) -> Iterator[str]:
         for name, each in self._live.listed_nodes.items():
-            if marks.on_node(each.taints) is not None:
+            if patches.on_node(each.taints) is not None:
                 yield name
 
     def _rest_seconds(self) -> float:

@@ -17,7 +17,7 @@ from numalet.cluster.breaker.audit import ActionOutcome
 from numalet.cluster.refusals import Refusals
 from numalet.core.model import moments
 from numalet.core.model.value import Value
-from numalet.insight.rejections import marks, patches
+from numalet.insight.rejections import patches
 from numalet.insight.rejections.actions import (
     Action,
     Inform,
@@ -114,7 +114,7 @@ class ActionWorker:
             annotations = json.loads(await self._api.get(path))["metadata"].get("annotations") or {}
             # The new pod exists already: from an interrupted earlier attempt, or from another
             # owner.
-            if annotations.get(marks.RECREATED_FROM) != action.of_uid:
+            if annotations.get(patches.RECREATED_FROM) != action.of_uid:
                 return Performed(ActionOutcome.REFUSED, f"{action.target} is another one")
         of = (action.of_name, action.of_uid, action.of_resource_version)
         await self._delete(action.namespace, *of)
@@ -170,7 +170,7 @@ class ActionWorker:
             return performed
         self._knows_suspend = False
         self._say(f"{action.target} is not suspended: {without}; no Job will be")
-        notes = {marks.SUSPENDED_UNTIL: None, marks.SUSPENDED_FOR: None}
+        notes = {patches.SUSPENDED_UNTIL: None, patches.SUSPENDED_FOR: None}
         await self._api.patch(path, {"metadata": {"annotations": notes}})
         return Performed(ActionOutcome.REFUSED, without)
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.model.findings import Findings
-from numalet.insight.rejections import marks
-from numalet.insight.rejections.facts import SuspendedJob
+from numalet.insight.rejections import patches
+from numalet.insight.rejections.shape_questions import SuspendedJob
 from numalet.io.documents.cluster_pods import PodReader
 from numalet.io.documents.typed import Place
 from numalet.io.kube_api import follow, listing
@@ -74,7 +74,7 @@ class SuspendedJobs:
     def _decoded(self, content: bytes) -> SuspendedJob | None:
         job = json.loads(content)
         metadata = job["metadata"]
-        mark = marks.on_job(metadata.get("annotations") or {})
+        mark = patches.on_job(metadata.get("annotations") or {})
         if mark is None:
             return None
         return SuspendedJob(

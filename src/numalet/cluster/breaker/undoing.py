@@ -13,7 +13,7 @@ from numalet.cluster.breaker.audit import ActionOutcome, AuditFile
 from numalet.cluster.breaker.performing import ActionWorker
 from numalet.cluster.breaker.suspended_jobs import JOBS
 from numalet.core.model.findings import BadInput
-from numalet.insight.rejections import audit, undoing
+from numalet.insight.rejections import patches
 from numalet.insight.rejections.actions import Action
 from numalet.io.kube_api import client, listing, paths
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
@@ -45,16 +45,16 @@ async def _undone(api: ApiClient, audit_file: AuditFile, say: Callable[[str], No
         for action in plan:
             performed = await worker.perform(action)
             audit_file.write(action, performed.outcome, performed.problem)
-            text = f"{performed.outcome.value}: {audit.line(action).text}"
+            text = f"{performed.outcome.value}: {patches.audit_line(action).text}"
             say(f"{text} ({performed.problem})" if performed.problem else text)
             is_all &= performed.outcome in (ActionOutcome.DONE, ActionOutcome.NOT_NEEDED)
         return is_all
 
     # Taints are undone first, in case the user may not list Jobs.
     nodes = await _changed(api, ApiCollection(paths.NODES), _is_changed_node)
-    are_nodes_done = await done(undoing.undo_plan(nodes, ()))
+    are_nodes_done = await done(patches.undo_plan(nodes, ()))
     jobs = await _changed(api, JOBS, _is_changed_job)
-    return await done(undoing.undo_plan((), jobs)) and are_nodes_done
+    return await done(patches.undo_plan((), jobs)) and are_nodes_done
 
 
 async def _changed(
@@ -70,8 +70,8 @@ async def _changed(
 
 
 def _is_changed_node(node: Mapping[str, Any]) -> bool:
-    return bool(undoing.undo_plan([node], ()))
+    return bool(patches.undo_plan([node], ()))
 
 
 def _is_changed_job(job: Mapping[str, Any]) -> bool:
-    return bool(undoing.undo_plan((), [job]))
+    return bool(patches.undo_plan((), [job]))

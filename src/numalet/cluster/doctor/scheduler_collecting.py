@@ -27,7 +27,7 @@ from numalet.core.model import go_duration
 from numalet.core.model.findings import BadInput
 from numalet.core.model.go_duration import DurationError
 from numalet.insight.fleet.keeping_away import TAINT_KEY
-from numalet.insight.rejections import marks
+from numalet.insight.rejections import patches
 from numalet.io.documents import yaml_source
 from numalet.io.kube_api import paths
 from numalet.io.kube_api.answers import ApiRefused
@@ -182,7 +182,7 @@ def _pod_name(pod: _Object) -> str:
 def _traps(nodes: Iterable[_Object]) -> Iterator[tuple[str, float]]:
     for node in nodes:
         for each in (node.get("spec") or {}).get("taints") or []:
-            mark = marks.trap_mark(each.get("value") or "")
+            mark = patches.trap_mark(each.get("value") or "")
             if each.get("key") == TAINT_KEY and mark is not None:
                 yield node["metadata"]["name"], mark.until_seconds
 

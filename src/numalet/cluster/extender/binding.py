@@ -26,7 +26,7 @@ from numalet.core.cluster import holding, verdicts
 from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.cluster.expected import awaited, expected
 from numalet.core.findings.cluster import StateFinding
-from numalet.insight.scheduling import opinion
+from numalet.insight.scheduling import expected_nodes
 from numalet.insight.scheduling.expected_nodes import Promise
 from numalet.insight.scheduling.filtering import LEFT_ALONE, NOT_KNOWN
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
@@ -210,7 +210,7 @@ class BindGate(StateListener):
         uid = pod.pod.uid
         # Before sending, so that no other call gives the room away meanwhile.
         self._state.promise(pod, name)
-        if name in self._state.nodes.nodes and opinion.is_needed(pod.pod):
+        if name in self._state.nodes.nodes and expected_nodes.needs_decision(pod.pod):
             self._state.say_yes(pod, (name,))
         until = self._state.now_seconds() + self._state.rules.promise_seconds
         self._sent[uid] = Promise(pod, name, until)

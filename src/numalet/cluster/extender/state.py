@@ -20,7 +20,7 @@ from numalet.cluster.live import LiveCluster
 from numalet.core.cluster.cluster import Cluster, ClusterPod
 from numalet.core.model.value import Value, field
 from numalet.insight.fleet.preference import Preference
-from numalet.insight.scheduling import opinion, preempting
+from numalet.insight.scheduling import expected_nodes, preempting
 from numalet.insight.scheduling.expected_nodes import ExpectedNodes, Promise
 from numalet.insight.scheduling.filtering import Filtered, FilterRules, NodeFilter
 from numalet.insight.scheduling.preempting import Preempted, RunningPods, VictimSet
@@ -135,7 +135,7 @@ class ExtenderState:
         The time budget runs from ``began_seconds``, by default from now.
         """
         # A pod that no kubelet can refuse passes at once, without a promise.
-        if not opinion.is_needed(pod.pod):
+        if not expected_nodes.needs_decision(pod.pod):
             everywhere = Filtered(passed=names)
             self.metrics.filtered(everywhere, self.rules.filtering)
             return everywhere
@@ -150,7 +150,7 @@ class ExtenderState:
             self.promise(pod, answer.passed[0])
         # Nodes that passed only for lack of time are not predictions.
         lets_late_pass = answer.unexamined and self.rules.filtering.passes_unexamined
-        if opinion.is_needed(pod.pod) and not lets_late_pass:
+        if expected_nodes.needs_decision(pod.pod) and not lets_late_pass:
             self.say_yes(pod, answer.passed)
         self.metrics.filtered(answer, self.rules.filtering)
         if answer.unexamined:

@@ -12,8 +12,8 @@ from xml.etree.ElementTree import Element
 
 from numalet.core.model import cpu_set
 from numalet.drawing.node.pen import BAR_PX, Box, Pen
-from numalet.insight.maps.cpu_map import CpuCell, CpuUse
 from numalet.insight.maps.node_map import NumaBlock
+from numalet.insight.maps.resource_maps import CpuCell, CpuUse
 from numalet.wording import numbers
 
 _CELLS_PX: Final = (20, 16, 12, 8, 6)

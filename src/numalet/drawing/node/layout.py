@@ -14,8 +14,8 @@ from numalet.core.model import numa_mask
 from numalet.core.model.machine_queries import NodeClass
 from numalet.core.model.value import Value
 from numalet.insight.maps import accelerator_memory
-from numalet.insight.maps.cpu_map import CpuUse
 from numalet.insight.maps.node_map import DeviceUse, NodeMap, NumaBlock
+from numalet.insight.maps.resource_maps import CpuUse
 
 GAP_PX: Final = 12
 NARROWEST_PX: Final = 180

@@ -9,7 +9,7 @@ from numalet.core.model import numa_mask
 from numalet.drawing import svg, text
 from numalet.drawing.node.layout import GAP_PX
 from numalet.drawing.node.pen import LINE_PX, SMALL_PX, Box, Pen
-from numalet.insight.maps.cpu_map import CpuUse
+from numalet.insight.maps.resource_maps import CpuUse
 
 _SWATCH_PX: Final = 12
 _MOST_IN_MATRIX: Final = 16

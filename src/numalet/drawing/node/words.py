@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from numalet.core.model import cpu_set, numa_mask, resources
 from numalet.core.model.machine_queries import NodeClass
 from numalet.drawing.node.layout import Tile, is_folded
-from numalet.insight.maps.cpu_map import CpuUse
 from numalet.insight.maps.node_map import DeviceUse, NodeMap, NumaBlock
+from numalet.insight.maps.resource_maps import CpuUse
 from numalet.wording import numbers
 
 _CLASSES = {

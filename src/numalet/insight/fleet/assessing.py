@@ -1,32 +1,148 @@
 """Assess a pod on every node of a cluster, as the scheduler and then as the kubelet.
 
-The scheduler's checks are in ``eligible``; the engine decides for the kubelet
-(``core.cluster.verdicts``). A node that is the same object as before is not checked again.
+``kube_scheduler`` has the scheduler's checks; the engine decides for the kubelet
+(``core.cluster.verdicts``). A node that is the same object as before is not checked again: a
+followed cluster becomes a new value after every change, with the same objects for most nodes.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from types import MappingProxyType
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from numalet.core.admission.reasons import Rejection
 from numalet.core.cluster import keys, scheduler_sums, shapes, verdicts
+from numalet.core.cluster.asking import Asking
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod
+from numalet.core.cluster.facts import FactReader, StateFacts
 from numalet.core.cluster.shapes import PodKey
 from numalet.core.cluster.verdicts import NodeVerdict, Verdicts, VerdictTable
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
-from numalet.insight.fleet import eligible, obstacles
-from numalet.insight.fleet.eligible import (
+from numalet.core.node.node import Node
+from numalet.insight.fleet import kube_scheduler, obstacles
+from numalet.insight.fleet.kube_scheduler import (
     SchedulerQuestion,
     SchedulerReason,
     TooFewDevices,
     TooLittleInAll,
 )
 from numalet.insight.fleet.obstacles import DevicesApart, NeverTogether, Obstacle
-from numalet.insight.fleet.remembering import NodeDifferences, NodeMemo
+
+
+class Judge:
+    """Verdicts by shape, each distinct state of a node decided once."""
+
+    def __init__(self) -> None:
+        self._verdicts = Verdicts()
+        self._tables: dict[PodKey, VerdictTable] = {}
+
+    def admits(self, on: ClusterNode, pod: ClusterPod, shape: PodKey) -> bool:
+        table = self._tables.get(shape)
+        if table is None:
+            table = self._tables[shape] = self._verdicts.table(pod.pod)
+        return table.verdict(self._verdicts.reader.facts(on.name, on.node)).admitted
+
+
+class StateJudge:
+    """Verdicts on one new pod, for nodes in hypothetical states."""
+
+    def __init__(self, pod: Pod) -> None:
+        self._pod = pod
+        self._reader = FactReader()
+        self._table = Verdicts().table(pod)
+        self._last: StateFacts | None = None
+
+    def facts(self, node: Node) -> StateFacts:
+        """Return the facts of a node; those of the last node are cached."""
+        if self._last is None or self._last.node is not node:
+            self._last = self._reader.facts(node)
+        return self._last
+
+    def asking(self, facts: StateFacts) -> Asking:
+        return self._table.asking(facts.node_class)
+
+    def rejection(self, node: Node) -> Rejection | None:
+        """Return why the node rejects the pod, with the figures of this node or one alike."""
+        if not self._is_new(node):
+            return node.admit(self._pod)[1].rejection
+        return self._table.verdict(self.facts(node)).rejection
+
+    def admits(self, node: Node) -> bool:
+        """Return whether the node admits the pod without evictions."""
+        # Verdicts are shared by states that are alike to a new, ordinary pod. A critical pod may
+        # evict others, and a known pod has its own allocation.
+        if self._pod.is_critical or not self._is_new(node):
+            _, decision = node.admit(self._pod)
+            return decision.admitted and not decision.evicted
+        return self._table.verdict(self.facts(node)).admitted
+
+    def _is_new(self, node: Node) -> bool:
+        return self._pod.uid not in node.snapshot.pods
+
+
+T = TypeVar("T")
+
+Nodes: TypeAlias = Mapping[str, ClusterNode]
+_NONE: Final[Nodes] = MappingProxyType({})
+
+
+class Difference(Value, Generic[T]):
+    """New and replaced items, and the keys of deleted ones."""
+
+    changed: Mapping[str, T]
+    gone: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.changed or self.gone)
+
+
+def difference(before: Mapping[str, T], now: Mapping[str, T]) -> Difference[T]:
+    """Compare two mappings by the identity of their values."""
+    changed = {key: item for key, item in now.items() if before.get(key) is not item}
+    return Difference(changed, tuple([key for key in before if key not in now]))
+
+
+class NodeDifferences:
+    def __init__(self) -> None:
+        self._between: tuple[Nodes, Nodes] = (_NONE, _NONE)
+        self._last: Difference[ClusterNode] = Difference({}, ())
+
+    def between(self, before: Nodes, now: Nodes) -> Difference[ClusterNode]:
+        if self._between[0] is not before or self._between[1] is not now:
+            self._between, self._last = (before, now), difference(before, now)
+        return self._last
+
+
+class NodeMemo(Generic[T]):
+    """A cached value of every node of a cluster. For one thread."""
+
+    def __init__(self, differences: NodeDifferences) -> None:
+        self._differences = differences
+        self._nodes = _NONE
+        self._values: dict[str, T] = {}
+
+    def of(
+        self, nodes: Nodes, make: Callable[[Iterable[ClusterNode]], Mapping[str, T]]
+    ) -> dict[str, T]:
+        """Return the values by node name; ``make`` is called only for changed nodes.
+
+        Returns the same mapping until a node is replaced; mappings never change afterwards.
+        """
+        if nodes is not self._nodes:
+            different = self._differences.between(self._nodes, nodes)
+            if different:
+                values = dict(self._values)
+                for name in different.gone:
+                    del values[name]
+                values.update(make(different.changed.values()))
+                self._values = values
+            self._nodes = nodes
+        return self._values
+
 
 WhyNot: TypeAlias = SchedulerReason | Obstacle
 
@@ -84,7 +200,7 @@ class Assessor:
 
     def assess(self, cluster: Cluster, pod: ClusterPod) -> Mapping[str, Assessment]:
         """Assess a new pod of this shape on every decided node, by name."""
-        pod = eligible.as_new(pod)
+        pod = kube_scheduler.as_new(pod)
         memo = self._memo(pod)
         return memo.assessed.of(cluster.nodes, lambda nodes: self.anew(cluster, nodes, pod))
 
@@ -141,7 +257,7 @@ class Assessor:
 
     def count(self, cluster: Cluster, pod: ClusterPod, most: int) -> int:
         """Return how many copies fit on all nodes together, up to ``most``."""
-        pod, count = eligible.as_new(pod), 0
+        pod, count = kube_scheduler.as_new(pod), 0
         assessed, known = self.assess(cluster, pod), self._memo(pod).copies
         # Names of deleted nodes are dropped in one go, not at every call.
         if len(known) > 2 * len(assessed) + _MOST_GONE:

@@ -15,9 +15,9 @@ from numalet.core.config.rules import NodeRules
 from numalet.core.model.value import Value, replace
 from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
-from numalet.insight.fleet import eligible
+from numalet.insight.fleet import kube_scheduler
 from numalet.insight.fleet.assessing import Assessment, Assessor, WhyNot, copy_of
-from numalet.insight.fleet.worded import Worded
+from numalet.insight.fleet.kube_scheduler import Worded
 
 
 class NotDecided(Worded):
@@ -85,7 +85,7 @@ def fit(
 ) -> Fit:
     """Place this many copies of the pod; without a count, as many as fit."""
     assessor = assessor or Assessor()
-    pod = eligible.as_new(pod)
+    pod = kube_scheduler.as_new(pod)
     assessed = assessor.assess(cluster, pod)
     fitting = {name: each for name, each in assessed.items() if each.fits}
     landings, changed = _landed(fitting, pod, count, assessor)
@@ -115,7 +115,7 @@ def fit_each(
 
 def capacity(cluster: Cluster, pod: ClusterPod, assessor: Assessor | None = None) -> dict[str, int]:
     """Return how many copies each node takes now, by name, without nodes that take 0."""
-    assessor, pod = assessor or Assessor(), eligible.as_new(pod)
+    assessor, pod = assessor or Assessor(), kube_scheduler.as_new(pod)
     assessed = assessor.assess(cluster, pod)
     return {
         name: assessor.copies(each.node, pod)

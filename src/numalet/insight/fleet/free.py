@@ -16,9 +16,8 @@ from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origi
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, field, replace
 from numalet.core.node.node import Node
-from numalet.insight.fleet import eligible, victims
-from numalet.insight.fleet.assessing import Assessor
-from numalet.insight.fleet.judging import StateJudge
+from numalet.insight.fleet import kube_scheduler, victims
+from numalet.insight.fleet.assessing import Assessor, StateJudge
 from numalet.insight.fleet.smallest_set import SetSearch, SharedSearch
 from numalet.insight.fleet.victims import Candidate, SetCost, VictimRules, WhyKept
 
@@ -115,13 +114,13 @@ def free(
     """
     shared = SharedSearch(question.most_sets)
     budgets_of = victims.budgets_by_pod(cluster)
-    new = eligible.as_new(pod)
+    new = kube_scheduler.as_new(pod)
     asked = [
         each
         for name, each in sorted(cluster.nodes.items())
         if not question.only or name in question.only
     ]
-    chosen = [each for each in asked if eligible.whatever_its_room(each, new) is None]
+    chosen = [each for each in asked if kube_scheduler.whatever_its_room(each, new) is None]
     judge = StateJudge(new.pod)
     searches = [
         _NodeSearch(cluster, each, new.pod, question, budgets_of, shared, judge) for each in chosen

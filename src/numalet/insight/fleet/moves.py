@@ -15,7 +15,7 @@ from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod
 from numalet.core.model import pod_demand
 from numalet.core.model.value import Value
 from numalet.core.node.node import Node
-from numalet.insight.fleet import eligible
+from numalet.insight.fleet import kube_scheduler
 from numalet.insight.fleet.free import FreeAnswer, NodeAnswer, Outcome, without
 from numalet.insight.fleet.victims import Candidate, cost
 
@@ -145,7 +145,7 @@ class _Planning:
         ``nodes`` are those that have changed; the node to clear is included only if it is among
         them.
         """
-        new = eligible.as_new(pod)
+        new = kube_scheduler.as_new(pod)
         asked = pod_demand.amounts(new.pod)
         roomy = []
         for name, on in self._cluster.nodes.items():
@@ -172,7 +172,7 @@ class _Planning:
 
 
 def _may_run_on(pod: ClusterPod, on: ClusterNode) -> bool:
-    return eligible.whatever_its_room(on, pod) is None
+    return kube_scheduler.whatever_its_room(on, pod) is None
 
 
 def _size(pod: ClusterPod) -> tuple[int, int, int, str]:

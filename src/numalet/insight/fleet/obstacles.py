@@ -20,7 +20,7 @@ from numalet.core.config.rules import NodeRules, TopologyPolicy
 from numalet.core.model import numa_mask, resources
 from numalet.core.model.pod import Pod
 from numalet.insight.fleet import aligned
-from numalet.insight.fleet.worded import Worded, WordedAmount
+from numalet.insight.fleet.kube_scheduler import Worded, WordedAmount
 from numalet.wording import english, numbers
 
 

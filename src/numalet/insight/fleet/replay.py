@@ -21,10 +21,9 @@ from numalet.core.cluster.shapes import PodKey
 from numalet.core.cluster.trace import Arrival
 from numalet.core.model import pod_demand, resources
 from numalet.core.model.value import Value, replace
-from numalet.insight.fleet import eligible
-from numalet.insight.fleet.preference import Preference
-from numalet.insight.fleet.preferred import PreferredNodes
-from numalet.insight.fleet.scoring import ScoredNodes, Scoring
+from numalet.insight.fleet import kube_scheduler
+from numalet.insight.fleet.kube_scheduler import ScoredNodes, Scoring
+from numalet.insight.fleet.preference import Preference, PreferredNodes
 
 SECONDS_PER_HOUR: Final = 3600
 SAMPLES: Final = 96
@@ -257,7 +256,7 @@ class _Day:
 
     def _arrived(self, arrival: Arrival) -> None:
         self._changed()
-        pod = eligible.as_new(arrival.pod)
+        pod = kube_scheduler.as_new(arrival.pod)
         shape = shapes.key_of(pod)
         devices = pod_demand.amounts(pod.pod).get(self._resource, 0)
         for _ in range(arrival.count):

@@ -11,8 +11,8 @@ from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.cluster.shapes import PodKey
 from numalet.core.model import pod_demand
 from numalet.core.model.value import Value
-from numalet.insight.fleet import eligible
-from numalet.insight.fleet.remembering import difference
+from numalet.insight.fleet import kube_scheduler
+from numalet.insight.fleet.assessing import difference
 
 
 class AskedShape(Value):
@@ -41,7 +41,7 @@ class _Group:
         if self.shape is None:
             # The smallest uid represents the shape, so that results do not depend on the order of
             # changes.
-            first = eligible.as_new(self.pods[min(self.pods)])
+            first = kube_scheduler.as_new(self.pods[min(self.pods)])
             self.shape = AskedShape(first, len(self.pods) - self.waiting, self.waiting)
         return self.shape
 

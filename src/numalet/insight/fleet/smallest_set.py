@@ -24,7 +24,7 @@ from numalet.core.model import resources
 from numalet.core.model.pod import Pod
 from numalet.core.node.node import Node
 from numalet.insight.fleet import one_numa_node, victims
-from numalet.insight.fleet.judging import StateJudge
+from numalet.insight.fleet.assessing import StateJudge
 from numalet.insight.fleet.size_bound import Lack, Need, SizeBound
 from numalet.insight.fleet.victims import Candidate, SetCost
 

@@ -14,10 +14,9 @@ from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origi
 from numalet.core.cluster.shapes import PodKey
 from numalet.core.model import resources
 from numalet.core.model.value import Value
-from numalet.insight.fleet import eligible
-from numalet.insight.fleet.assessing import Assessment, Assessor
+from numalet.insight.fleet import kube_scheduler
+from numalet.insight.fleet.assessing import Assessment, Assessor, NodeMemo
 from numalet.insight.fleet.obstacles import Obstacle
-from numalet.insight.fleet.remembering import NodeMemo
 from numalet.insight.fleet.shape_counts import AskedShape, ShapeCounts
 
 
@@ -119,7 +118,7 @@ class TrapFinder:
         if asked is None:
             known = self.shapes_of(cluster)
         else:
-            known = tuple(AskedShape(eligible.as_new(each)) for each in asked)
+            known = tuple(AskedShape(kube_scheduler.as_new(each)) for each in asked)
         keys = [shapes.key_of(each.pod) for each in known]
         # Numbers instead of positions: the cached facts stay valid while only the order of the
         # shapes changes, as it does with every pod.

@@ -25,9 +25,9 @@ from numalet.core.node.node import NO_DEVICES, Devices, Node
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
-from numalet.insight.maps import cpu_map, device_map, memory_map, pod_sums
-from numalet.insight.maps.cpu_map import CpuCell, NodeCpus
-from numalet.insight.maps.pod_sums import PodSums
+from numalet.insight.maps import hint_map, resource_maps
+from numalet.insight.maps.hint_map import PodSums
+from numalet.insight.maps.resource_maps import CpuCell, NodeCpus
 
 _NOTHING_HELD: Final = Snapshot()
 _PCI_ADDRESS: Final = re.compile(
@@ -141,7 +141,7 @@ class NodeMap(Value, kw_only=True):
 
 
 def of_machine(machine: MachineInfo, title: str, devices: Devices = NO_DEVICES) -> NodeMap:
-    cores = _cores(cpu_map.cpu_map(_NOTHING_HELD, machine, cpu_set.EMPTY))
+    cores = _cores(resource_maps.cpu_map(_NOTHING_HELD, machine, cpu_set.EMPTY))
     return NodeMap(
         title=title,
         nodes=tuple(_block(each, cores, _unmanaged(each)) for each in _by_id(machine)),
@@ -190,7 +190,7 @@ def of_snapshot(
     """
     named = {**known, **snapshot.pods}
     held = placement.of_all(snapshot)
-    cores = _cores(cpu_map.cpu_map(snapshot, machine, kept_back))
+    cores = _cores(resource_maps.cpu_map(snapshot, machine, kept_back))
     of_pods: dict[str, list[Placement]] = {}
     for key, each in held.items():
         of_pods.setdefault(key.pod_uid, []).append(each)
@@ -208,7 +208,7 @@ def of_snapshot(
             _pod(
                 uid,
                 named.get(uid),
-                pod_sums.of_pod(uid, of_pods[uid], snapshot, machine),
+                hint_map.sums_of_pod(uid, of_pods[uid], snapshot, machine),
                 is_active=uid not in left_behind,
             )
             for uid in uids
@@ -262,7 +262,7 @@ def _managed(node: NumaNodeInfo, ledger: MemoryLedger) -> tuple[MemoryBar, ...]:
     if of_node is None:
         return _unmanaged(node)
     bars = []
-    for row in memory_map.type_rows(of_node):
+    for row in resource_maps.type_rows(of_node):
         # A huge page size without pages would be an empty bar.
         if not row.total_bytes:
             continue
@@ -314,7 +314,7 @@ def _devices(ledger: DeviceLedger) -> Iterator[MapDevice]:
         for resource, record in records.items()
         for name in record.device_ids
     }
-    for row in device_map.device_map(ledger):
+    for row in resource_maps.device_map(ledger):
         for names, state in (
             (row.in_use, DeviceUse.IN_USE),
             (row.free, DeviceUse.FREE),

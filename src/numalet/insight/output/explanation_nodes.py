@@ -8,7 +8,7 @@ from numalet.core.model.pod import ContainerKind
 from numalet.core.node.node import Node
 from numalet.insight.explain import measures
 from numalet.insight.explain.case import Case
-from numalet.insight.maps import memory_map
+from numalet.insight.maps import resource_maps
 from numalet.insight.output.explanation_types import (
     ExplanationCpusDocument,
     ExplanationDevicesDocument,
@@ -45,7 +45,7 @@ def _types(node: Node, node_id: int) -> dict[str, SizesDocument]:
             reserved_bytes=each.reserved_bytes,
             free_bytes=each.free_bytes,
         )
-        for each in (memory_map.type_rows(memory) if memory is not None else ())
+        for each in (resource_maps.type_rows(memory) if memory is not None else ())
     }
 
 

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from numalet.core.cluster.cluster import Cluster, ClusterPod
 from numalet.insight.fleet.replay import SECONDS_PER_HOUR, ReplayAnswer, ReplayedDay, ReplayRules
 from numalet.insight.fleet.traps import Traps, shapes_of, traps
-from numalet.insight.fleet.what_if import Side, WhatIf
+from numalet.insight.fleet.variants import Side, WhatIf
 from numalet.insight.output import fleet_fit_document
 from numalet.insight.output.fleet_fit_document import OriginsDocument
 from numalet.insight.output.json_schema import OutputDocument

@@ -13,8 +13,7 @@ from numalet.core.model.findings import Finding
 from numalet.core.model.input_error import InputFinding
 from numalet.core.model.machine_info import HugePages, OperatingSystem
 from numalet.core.model.machine_queries import NodeClass
-from numalet.insight.maps.machine_map import MachineMap, MachineNodeRow, View
-from numalet.insight.maps.profile_list import ProfileRow
+from numalet.insight.maps.machine_map import MachineMap, MachineNodeRow, ProfileRow, View
 from numalet.insight.output.json_schema import OutputDocument
 from numalet.insight.simulate import recording
 

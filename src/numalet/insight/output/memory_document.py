@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from numalet.insight.maps.memory_map import TypeRow
+from numalet.insight.maps.resource_maps import TypeRow
 from numalet.insight.output.json_schema import OutputDocument
 
 

@@ -1,20 +1,23 @@
-"""Every JSON Schema of a document that a command prints or a user writes, written to files.
+"""The JSON Schemas of documents that a command prints and of files that a user writes.
 
-``python -m numalet.insight.output.schemas FOLDER`` makes ``docs/schemas``.
+``python -m numalet.insight.output.schemas FOLDER`` makes ``docs/schemas``. Schemas of users' files
+forbid undescribed fields, so that an editor marks a typo.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 
-from numalet.insight.output import input_schemas, json_schema, state_document
+from numalet.insight.output import json_schema, state_document
 from numalet.insight.output.check_document import CheckDocument, ChecksDocument
 from numalet.insight.output.doctor_document import DoctorDocument
 from numalet.insight.output.explanation_types import Explanation, ExplanationNotStartedDocument
@@ -22,6 +25,7 @@ from numalet.insight.output.findings_document import FindingsDocument
 from numalet.insight.output.fleet_days_document import FleetReplayDocument, FleetWhatIfDocument
 from numalet.insight.output.fleet_fit_document import FleetFitDocument, FleetTrapsDocument
 from numalet.insight.output.fleet_free_document import FleetFreeDocument
+from numalet.insight.output.json_schema import DIALECT, Schema
 from numalet.insight.output.lab_document import LabListDocument
 from numalet.insight.output.machine_document import MachineDocument, ProfilesDocument
 from numalet.insight.output.replay_document import ReplayDocument
@@ -30,6 +34,39 @@ from numalet.insight.output.run_document import RunDocument
 from numalet.insight.output.simulation_types import NotStartedDocument, SimulationDocument
 from numalet.insight.output.upgrade_document import UpgradeDocument
 from numalet.insight.output.what_if_document import Matrix
+from numalet.io.documents import fleet_file_types, numalet_config_types
+from numalet.io.documents.typed import PUBLISHED_AS
+
+INPUTS: Final[Mapping[str, tuple[type[Any], ...]]] = MappingProxyType(
+    {
+        "fleet-file": fleet_file_types.PARTS,
+        "numalet-configuration": numalet_config_types.PARTS,
+    }
+)
+"""The types of a file by the name of its schema, that of the whole file first."""
+
+
+def input_schema(name: str) -> Schema:
+    (whole, *_), parts = msgspec.json.schema_components(INPUTS[name], ref_template="#/$defs/{name}")
+    schema: Schema = _published({"$schema": DIALECT, **whole, "$defs": parts})
+    return schema
+
+
+def _published(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_published(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if PUBLISHED_AS in value:
+        # Custom types are published in the form of the file; only their description is kept.
+        kept = {name: value[name] for name in ("description", "default") if name in value}
+        return {**kept, **value[PUBLISHED_AS]}
+    shown = {name: _published(each) for name, each in value.items()}
+    if "title" in value and "properties" in value:
+        shown["additionalProperties"] = False
+        shown["description"] = inspect.cleandoc(value["description"])
+    return shown
+
 
 DOCUMENTS: Final[Mapping[str, tuple[type[Struct], ...]]] = MappingProxyType(
     {
@@ -64,7 +101,7 @@ DOCUMENTS: Final[Mapping[str, tuple[type[Struct], ...]]] = MappingProxyType(
 
 def write(folder: Path) -> None:
     made = {name: json_schema.of(*forms) for name, forms in DOCUMENTS.items()}
-    made |= {name: input_schemas.of(name) for name in input_schemas.INPUTS}
+    made |= {name: input_schema(name) for name in INPUTS}
     for name, schema in made.items():
         text = json.dumps(schema, indent=2) + "\n"
         (folder / f"{name}.json").write_text(text, encoding="utf-8")

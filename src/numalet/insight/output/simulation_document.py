@@ -18,9 +18,15 @@ from numalet.core.config.releases.table import DEFAULT
 from numalet.core.config.rules import StartRefused
 from numalet.core.model import cpu_set
 from numalet.core.model.pod import Pod
-from numalet.insight.maps.cpu_map import CpuCell, CpuUse, NodeCpus
-from numalet.insight.maps.device_map import DeviceRow
-from numalet.insight.maps.memory_map import MemoryHolder, MemoryMap, MemoryNodeRow
+from numalet.insight.maps.resource_maps import (
+    CpuCell,
+    CpuUse,
+    DeviceRow,
+    MemoryHolder,
+    MemoryMap,
+    MemoryNodeRow,
+    NodeCpus,
+)
 from numalet.insight.output import memory_document
 from numalet.insight.output.simulation_types import (
     DecisionDocument,
@@ -40,8 +46,8 @@ from numalet.insight.output.simulation_types import (
     StatusDocument,
     StepDocument,
 )
-from numalet.insight.simulate import outcome, runtime_settings
-from numalet.insight.simulate.runtime_settings import LinuxSettings, Settings, WindowsSettings
+from numalet.insight.simulate import outcome
+from numalet.insight.simulate.outcome import LinuxSettings, Settings, WindowsSettings
 from numalet.insight.simulate.session import Asked, NotRestarted, Record, Removed, Restarted
 from numalet.wording import english, kubelet, kubelet_start
 
@@ -130,7 +136,7 @@ def _decision(decision: Decision) -> DecisionDocument:
         **outcome.verdict(decision, kubelet.reason(rejection), kubelet.message(rejection)),
     )
     if rejection is None:
-        runtime = runtime_settings.of_decision(decision)
+        runtime = outcome.runtime_settings(decision)
         document.runtime = {name: _settings(settings) for name, settings in runtime.items()}
     else:
         document.why = english.of_reason(rejection)

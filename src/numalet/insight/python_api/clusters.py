@@ -15,7 +15,7 @@ from numalet.insight.fleet import traps as trapping
 from numalet.insight.fleet.free import FreeQuestion
 from numalet.insight.output import fleet_fit_document, fleet_free_document, json_schema
 from numalet.insight.output.fleet_fit_document import shape_name
-from numalet.insight.python_api.arguments import choices
+from numalet.insight.python_api.nodes import choices
 from numalet.insight.usecases import clusters
 from numalet.insight.usecases.clusters import ClusterSources
 from numalet.io.documents import pod_shapes

@@ -16,20 +16,21 @@ from numalet.core.model.device_claims import NO_CLAIMS, ClaimDocuments
 from numalet.core.model.pod import Pod
 from numalet.core.node.node import NO_DEVICES, Devices, Node
 from numalet.insight.explain import case as cases
-from numalet.insight.explain import matrix, matrix_rows, search, story
+from numalet.insight.explain import matrix, search, story
 from numalet.insight.explain.matrix import NamedConfig, NamedMachine, Options
 from numalet.insight.explain.tally import Tally
 from numalet.insight.lint import rows, rules
 from numalet.insight.lint.rows import FindingRow
 from numalet.insight.lint.subject import LintSubject
-from numalet.insight.maps import cpu_map, device_map, memory_map
+from numalet.insight.maps import resource_maps
 from numalet.insight.output import explanation_document, json_schema, simulation_document
-from numalet.insight.python_api.arguments import choices, several
 from numalet.insight.python_api.nodes import (
     AnyMachine,
+    choices,
     following,
     machine_and_devices,
     machine_info,
+    several,
     start_node,
 )
 from numalet.insight.python_api.tables import MatrixRows
@@ -128,11 +129,11 @@ def simulate(
     after = session.node
     document = simulation_document.simulation(
         records,
-        memory_map.memory_map(after.snapshot, session.machine, after.leftovers(), session.pods),
+        resource_maps.memory_map(after.snapshot, session.machine, after.leftovers(), session.pods),
         after.state_files(),
         rules,
-        nodes=cpu_map.of_node(after),
-        device_rows=device_map.device_map(after.snapshot.device),
+        nodes=resource_maps.cpus_of_node(after),
+        device_rows=resource_maps.device_map(after.snapshot.device),
     )
     return json_schema.plain(document)
 
@@ -187,8 +188,7 @@ def what_if(
     )
     asked = comparing.orders(orders, len(pods), seed)
     return MatrixRows(
-        matrix_rows.figures(matrix.row(variant, pods, asked, lambda count: None))
-        for variant in variants
+        matrix.figures(matrix.row(variant, pods, asked, lambda count: None)) for variant in variants
     )
 
 

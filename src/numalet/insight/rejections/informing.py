@@ -15,10 +15,10 @@ from numalet.core.model.pod import Container
 from numalet.core.model.quantity import Quantity
 from numalet.core.model.value import Value
 from numalet.core.node.largest_request import LargestRequestSearch
-from numalet.insight.fleet import eligible
+from numalet.insight.fleet import kube_scheduler
 from numalet.insight.fleet.assessing import Assessment, copy_of
-from numalet.insight.fleet.eligible import Tainted
 from numalet.insight.fleet.keeping_away import TAINT_KEY
+from numalet.insight.fleet.kube_scheduler import Tainted
 from numalet.insight.rejections.actions import Inform
 from numalet.insight.rejections.owners import LABELS_KIND, OwnerLink
 from numalet.insight.rejections.rejected_pod import RejectedPod
@@ -54,7 +54,7 @@ class Explained(Value):
 
 def explained(questions: ShapeQuestions, pod: ClusterPod) -> Explained:
     """Explain why a pod of this shape fits on no node, or that it fits, and what would work."""
-    cluster, asked = questions.cluster, eligible.as_new(pod)
+    cluster, asked = questions.cluster, kube_scheduler.as_new(pod)
     assessed = questions.assessor.assess(cluster, asked)
     total = len(assessed) + len(cluster.undecided)
     fitting = sum(each.fits for each in assessed.values())

@@ -12,10 +12,9 @@ from typing import Final
 from numalet.core.cluster.cluster import Cluster, ClusterPod
 from numalet.core.model.value import Value
 from numalet.insight.rejections.actions import LiftCause, ResumeJob, SuspendJob
-from numalet.insight.rejections.facts import BreakerFacts, SuspendedJob
 from numalet.insight.rejections.rejected_pod import RejectedPod
 from numalet.insight.rejections.rules import BreakerRules
-from numalet.insight.rejections.shape_questions import ShapeQuestions
+from numalet.insight.rejections.shape_questions import BreakerFacts, ShapeQuestions, SuspendedJob
 
 SETTLE_SECONDS: Final = 10.0
 """Time after a resumed Job in which no other Job of its shape is resumed."""

@@ -23,13 +23,12 @@ from numalet.insight.rejections import (
 )
 from numalet.insight.rejections.actions import Action, Inform, ResumeJob
 from numalet.insight.rejections.counting import NO_WINDOW, StormKey, Window
-from numalet.insight.rejections.facts import BreakerFacts
 from numalet.insight.rejections.informing import Informed
 from numalet.insight.rejections.jobs import JobInputs
 from numalet.insight.rejections.recreating import RecreatePlan
 from numalet.insight.rejections.rejected_pod import RejectedPod
 from numalet.insight.rejections.rules import BreakerRules, Measure
-from numalet.insight.rejections.shape_questions import ShapeQuestions
+from numalet.insight.rejections.shape_questions import BreakerFacts, ShapeQuestions
 from numalet.insight.rejections.trap_memory import TrapKey, TrapMemory
 from numalet.insight.rejections.trap_taints import TaintInputs, TaintPlan
 from numalet.wording import numbers

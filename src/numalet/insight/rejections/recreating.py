@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from numalet.core.model.value import Value
-from numalet.insight.rejections import marks
+from numalet.insight.rejections import patches
 from numalet.insight.rejections.actions import RecreatePod
 from numalet.insight.rejections.rejected_pod import RejectedPod
 from numalet.insight.rejections.rules import BreakerRules
@@ -57,7 +57,7 @@ def plan(
 
 def _attempt(pod: RejectedPod) -> int:
     """Return the number of the next attempt, counted from 1."""
-    made = str(pod.annotations.get(marks.RECREATE_ATTEMPT) or "0")
+    made = str(pod.annotations.get(patches.RECREATE_ATTEMPT) or "0")
     # Users can write the annotation, so it may be any text.
     return int(made) + 1 if made.isascii() and made.isdecimal() and len(made) < 9 else 1
 
@@ -89,8 +89,8 @@ def new_manifest(old: Mapping[str, Any], name: str, attempt: int, of_uid: str) -
     kept["name"] = name
     kept["annotations"] = {
         **(kept.get("annotations") or {}),
-        marks.RECREATED_FROM: of_uid,
-        marks.RECREATE_ATTEMPT: str(attempt),
+        patches.RECREATED_FROM: of_uid,
+        patches.RECREATE_ATTEMPT: str(attempt),
     }
     spec.pop("nodeName", None)
     _without_tokens(spec)

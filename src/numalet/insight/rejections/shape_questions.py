@@ -1,17 +1,44 @@
-"""Waiting shapes and the engine's decisions on them, shared by the planners."""
+"""Facts of the cluster that the planners share: waiting shapes, and decisions on them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from numalet.core.cluster.cluster import Cluster, ClusterPod, Taint, TaintEffect
 from numalet.core.cluster.expected import expected
+from numalet.core.cluster.objects import ListedNode
 from numalet.core.model.value import Value, field
 from numalet.insight.fleet.assessing import Assessor
 from numalet.insight.fleet.keeping_away import TAINT_KEY
 from numalet.insight.rejections.rejected_pod import shape_digest
 from numalet.insight.rejections.rules import BreakerScope
+
+
+class SuspendedJob(Value, kw_only=True):
+    """A Job with the breaker's mark. ``pod`` is one of its template, if that could be read."""
+
+    namespace: str
+    name: str
+    uid: str
+    until_seconds: float
+    shape: str
+    pod: ClusterPod | None = None
+
+
+class BreakerFacts(Value, kw_only=True):
+    """The cluster at one time.
+
+    ``cluster`` decides which node admits a shape and which pods wait. ``nodes`` are all Node
+    objects by name, including undecided nodes: the cap is calculated from their labels, taints and
+    readiness. ``suspended_jobs`` are by uid.
+    """
+
+    cluster: Cluster
+    nodes: Mapping[str, ListedNode]
+    suspended_jobs: Mapping[str, SuspendedJob] = MappingProxyType({})
+
 
 _UNDECIDED_PHASES: Final = frozenset({"", "Pending"})
 _TRAP_TAINT: Final = Taint(TAINT_KEY, "", TaintEffect.NO_SCHEDULE)

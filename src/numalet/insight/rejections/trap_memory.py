@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from numalet.core.model.value import Value, replace
-from numalet.insight.rejections.marks import EndMark
+from numalet.insight.rejections.patches import EndMark
 from numalet.insight.rejections.rules import BreakerRules
 
 TrapKey: TypeAlias = tuple[str, str]

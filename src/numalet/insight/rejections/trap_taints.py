@@ -13,10 +13,10 @@ from typing import Final
 
 from numalet.core.cluster.objects import ListedNode
 from numalet.core.model.value import Value, replace
-from numalet.insight.rejections import marks, taint_cap, trap_memory
+from numalet.insight.rejections import patches, taint_cap, trap_memory
 from numalet.insight.rejections.actions import LiftCause, LiftTaint, TaintNode
 from numalet.insight.rejections.counting import Storm, StormKey
-from numalet.insight.rejections.marks import EndMark
+from numalet.insight.rejections.patches import EndMark
 from numalet.insight.rejections.rules import BreakerRules
 from numalet.insight.rejections.shape_questions import ShapeQuestions
 from numalet.insight.rejections.taint_cap import TaintRoom
@@ -73,7 +73,7 @@ class _Planner:
         self._now, self._rules = given.now_seconds, given.rules
         self._marked: dict[str, EndMark] = {}
         for name, node in sorted(given.nodes.items()):
-            mark = marks.on_node(node.taints)
+            mark = patches.on_node(node.taints)
             if mark is not None:
                 self._marked[name] = mark
         self.traps = trap_memory.kept(before, self._marked, self._now, self._rules)

@@ -20,7 +20,7 @@ from numalet.core.model.pod import Pod
 from numalet.core.node.node import Node
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.fleet import victims
-from numalet.insight.scheduling.shape_verdicts import ShapeVerdicts
+from numalet.insight.scheduling.expected_nodes import ShapeVerdicts
 
 
 def may_go(there: Pod, new: Pod) -> bool:

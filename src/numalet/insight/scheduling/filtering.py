@@ -1,20 +1,96 @@
-"""The filter of a scheduler's extender: which nodes admit a pod, and why the others do not."""
+"""The filter of a scheduler's extender: which nodes admit a pod, and why the others do not.
+
+A node is in *back-off* for a shape after its kubelet rejected such a pod, because the rejection
+shows that numalet's knowledge of the node is wrong. A back-off takes 10 s, doubles up to
+10 minutes, and ends early if the node changes for the shape.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from numalet.core.cluster import keys, shapes
 from numalet.core.cluster.cluster import ClusterNode, ClusterPod
 from numalet.core.cluster.keys import StateKey
+from numalet.core.cluster.shapes import ShapeKey
 from numalet.core.cluster.verdicts import NodeVerdict
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, field
-from numalet.insight.scheduling import evictions, opinion, reasons
-from numalet.insight.scheduling.backing_off import BackOffs
-from numalet.insight.scheduling.expected_nodes import ExpectedNodes
-from numalet.insight.scheduling.shape_verdicts import ShapeMemory, ShapeVerdicts
+from numalet.insight.scheduling import evictions, expected_nodes, reasons
+from numalet.insight.scheduling.expected_nodes import ExpectedNodes, ShapeMemory, ShapeVerdicts
+
+_FIRST_SECONDS: Final = 10.0
+_MOST_SECONDS: Final = 600.0
+REMEMBERED_SECONDS: Final = 600.0
+"""A back-off is remembered for this long after its end, so that the next one is twice as long."""
+MOST: Final = 10_000
+"""Above this number, the back-offs that end first are dropped."""
+
+_Place = tuple[ShapeKey, str]
+"""A shape and the name of a node."""
+
+
+class BackOff(Value):
+    """A node gets no pod of a shape until this time, unless its state changes."""
+
+    seen: StateKey
+    seconds: float
+    until_seconds: float
+
+    def holds(self, seen: StateKey, now_seconds: float) -> bool:
+        # States, not objects (``keys.seen``): the rejected pod itself makes the node another
+        # object.
+        return now_seconds < self.until_seconds and seen == self.seen
+
+
+class BackOffs(Value):
+    by_shape: Mapping[ShapeKey, Mapping[str, BackOff]] = MappingProxyType({})
+
+    def __len__(self) -> int:
+        return sum(map(len, self.by_shape.values()))
+
+    def of_shape(self, shape: ShapeKey) -> Mapping[str, BackOff]:
+        """Return the back-offs of one shape by node name, including those that ended."""
+        return self.by_shape.get(shape, _NONE) if self.by_shape else _NONE
+
+    def holds(self, node_name: str, shape: ShapeKey, seen: StateKey, now_seconds: float) -> bool:
+        known = self.of_shape(shape).get(node_name)
+        return known is not None and known.holds(seen, now_seconds)
+
+    def refused(
+        self, node_name: str, shape: ShapeKey, seen: StateKey, now_seconds: float
+    ) -> BackOffs:
+        """Return the back-offs after the kubelet of this node, in this state, rejected a pod."""
+        before = self.of_shape(shape).get(node_name)
+        seconds = _FIRST_SECONDS
+        if before is not None and before.seen == seen and not _is_forgotten(before, now_seconds):
+            seconds = min(2 * before.seconds, _MOST_SECONDS)
+        new = BackOff(seen, seconds, now_seconds + seconds)
+        kept = {
+            (of_shape, name): each
+            for of_shape, listed in self.by_shape.items()
+            for name, each in listed.items()
+            if not _is_forgotten(each, now_seconds)
+        }
+        return _of({**kept, (shape, node_name): new})
+
+
+_NONE: Final[Mapping[str, BackOff]] = MappingProxyType({})
+
+
+def _is_forgotten(each: BackOff, now_seconds: float) -> bool:
+    return each.until_seconds + REMEMBERED_SECONDS <= now_seconds
+
+
+def _of(every: dict[_Place, BackOff]) -> BackOffs:
+    ends = sorted(every.items(), key=lambda each: each[1].until_seconds)
+    by_shape: dict[ShapeKey, dict[str, BackOff]] = {}
+    for (shape, name), each in ends[-MOST:]:
+        by_shape.setdefault(shape, {})[name] = each
+    return BackOffs(by_shape)
+
 
 NOT_EXAMINED: Final = "numalet: not examined in time"
 NOT_KNOWN: Final = "numalet: nothing is known of this node"
@@ -69,7 +145,7 @@ class NodeFilter:
         ``may_go_on`` returns whether there is still time; it is called every few decisions.
         ``now_seconds`` is by the clock of the back-offs.
         """
-        if not opinion.is_needed(pod.pod):
+        if not expected_nodes.needs_decision(pod.pod):
             return Filtered(passed=names)
         of = self.memory.of(pod.pod)
         # Late and unknown nodes have different answers, so they are kept apart.
@@ -115,7 +191,7 @@ class NodeFilter:
 
         ``may_go_on`` is called every few decisions.
         """
-        if not opinion.is_needed(pod.pod):
+        if not expected_nodes.needs_decision(pod.pod):
             return True
         of = self.memory.of(pod.pod)
         if self.memory.decide(of, self.memory.names, may_go_on):

@@ -17,12 +17,12 @@ from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 from numalet.insight.fleet import victims
-from numalet.insight.fleet.judging import StateJudge
+from numalet.insight.fleet.assessing import StateJudge
 from numalet.insight.fleet.smallest_set import SetSearch, SharedSearch
 from numalet.insight.fleet.victims import Candidate
-from numalet.insight.scheduling import evictions, opinion
+from numalet.insight.scheduling import evictions, expected_nodes
+from numalet.insight.scheduling.expected_nodes import ShapeVerdicts
 from numalet.insight.scheduling.filtering import NodeFilter
-from numalet.insight.scheduling.shape_verdicts import ShapeVerdicts
 
 MOST_SETS: Final = 400
 """Limit of the sets of further victims that are tried for one pod, on all nodes together."""
@@ -70,7 +70,7 @@ def preempted(
     now_seconds: float = 0.0,
 ) -> Preempted:
     """Return which of these sets help the pod; ``may_go_on`` is called before each node."""
-    if not opinion.is_needed(pod.pod):
+    if not expected_nodes.needs_decision(pod.pod):
         return Preempted(sets=candidates)
     of = answers.memory.of(pod.pod)
     left_alone = answers.left_alone(of, pod.pod, now_seconds)

@@ -13,9 +13,8 @@ from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.model.value import Value
 from numalet.insight.fleet import preference
 from numalet.insight.fleet.preference import Preference, Rank
-from numalet.insight.scheduling import opinion
-from numalet.insight.scheduling.expected_nodes import ExpectedNodes
-from numalet.insight.scheduling.shape_verdicts import ShapeMemory, ShapeVerdicts
+from numalet.insight.scheduling import expected_nodes
+from numalet.insight.scheduling.expected_nodes import ExpectedNodes, ShapeMemory, ShapeVerdicts
 
 _NODES_IN_A_TURN: Final = 32
 
@@ -48,7 +47,7 @@ class NodeScorer:
     ) -> Scored:
         """``may_go_on`` is called every few decisions."""
         self._was_asked = True
-        if not opinion.is_needed(pod.pod):
+        if not expected_nodes.needs_decision(pod.pod):
             return Scored(dict.fromkeys(names, 0), None)
         of = self._memory.of(pod.pod)
         unexamined = self._rank(of, names, may_go_on)

@@ -1,19 +1,32 @@
-"""Run a scenario on the engine, and compare the outcome with the recorded one."""
+"""Run a scenario on the engine, and compare the outcome with the recorded one.
+
+Without a preference of the plugin, the kubelet takes devices in the order of its map. A record is
+one outcome of several, and the devices of later pods depend on it, so a record passes if *some*
+order reproduces it.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, TypeAlias, assert_never
 
 from numalet.core.admission.decision import Decision
 from numalet.core.config.rules import StartRefused
-from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
+from numalet.core.managers.device.preference import (
+    NO_SAY,
+    AllocateAnswer,
+    CallFailed,
+    PreferenceQuestion,
+    Preferred,
+    PreferredDevices,
+)
 from numalet.core.model.findings import Finding
+from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value
 from numalet.core.node import node as nodes
-from numalet.core.node.node import Node
+from numalet.core.node.node import Devices, Node
 from numalet.insight.simulate import comparison, outcome
 from numalet.insight.simulate.comparison import OutcomeDifference
-from numalet.insight.simulate.device_orders import ORDER_COUNT, DeviceOrder
 from numalet.insight.simulate.scenario import Outcome, Scenario
 from numalet.insight.simulate.session import (
     Asked,
@@ -24,6 +37,38 @@ from numalet.insight.simulate.session import (
     Session,
 )
 from numalet.wording import kubelet, kubelet_start
+
+ORDER_COUNT = 12
+"""Number of orders that are tried if the first does not reproduce a record."""
+
+
+class DeviceOrder(Value):
+    """Plugins that prefer devices by a pseudo-random order with the seed ``number``."""
+
+    devices: Devices
+    number: int
+
+    def preferred(self, question: PreferenceQuestion) -> Preferred | CallFailed:
+        """Prefer the required devices, then the first ones of the order."""
+        without_node = {
+            device.device_id
+            for device in self.devices.get(question.resource, ())
+            if not device.numa_nodes
+        }
+
+        def place(device_id: str) -> tuple[bool, bytes]:
+            about = repr((self.number, *question.container, question.resource, device_id))
+            # Like the kubelet, an order puts devices without a NUMA node last.
+            return device_id in without_node, hashlib.sha256(about.encode()).digest()
+
+        count = question.size - len(question.must_include)
+        others = sorted(question.available - question.must_include, key=place)
+        return Preferred(question.must_include | frozenset(others[:count]))
+
+    def allocate(
+        self, container: ContainerKey, resource: str, device_ids: tuple[str, ...]
+    ) -> AllocateAnswer:
+        return NO_SAY.allocate(container, resource, device_ids)
 
 
 class ScenariosNothingExpected(Finding):

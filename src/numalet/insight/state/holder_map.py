@@ -14,7 +14,7 @@ from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value, replace
-from numalet.insight.maps.memory_map import TypeRow, type_rows
+from numalet.insight.maps.resource_maps import TypeRow, type_rows
 from numalet.insight.state import state_diff
 from numalet.insight.state.reading import States
 

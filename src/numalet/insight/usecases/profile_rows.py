@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from numalet.core.model.findings import NOWHERE
-from numalet.insight.maps import profile_list
-from numalet.insight.maps.profile_list import ProfileRow
+from numalet.insight.maps import machine_map
+from numalet.insight.maps.machine_map import ProfileRow
 from numalet.io import devices, machines
 from numalet.io.documents import profile_library
 from numalet.io.documents.profile_library import PREFIX
@@ -19,4 +19,4 @@ def _row(name: str) -> ProfileRow:
     lists = devices.named_devices(PREFIX + name, ())
     counts = [(resource, len(its_devices)) for resource, its_devices in lists.items()]
     machine = machines.open_machine(PREFIX + name).info
-    return profile_list.profile_row(name, profile.about, profile.figures, machine, counts)
+    return machine_map.profile_row(name, profile.about, profile.figures, machine, counts)

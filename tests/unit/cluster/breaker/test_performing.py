@@ -10,7 +10,7 @@ import pytest
 
 from numalet.cluster.breaker.audit import ActionOutcome
 from numalet.cluster.breaker.performing import ActionWorker
-from numalet.insight.rejections import marks
+from numalet.insight.rejections import patches
 from numalet.insight.rejections.actions import (
     Inform,
     LiftTaint,
@@ -121,7 +121,7 @@ async def test_a_pod_that_was_changed_or_made_anew_is_left(
 
 def recreate(old: dict[str, Any]) -> RecreatePod:
     metadata = old["metadata"]
-    annotations = {marks.RECREATED_FROM: metadata["uid"]}
+    annotations = {patches.RECREATED_FROM: metadata["uid"]}
     new = {"metadata": {"name": "bare-again-1", "annotations": annotations}, "spec": {}}
     return RecreatePod(
         namespace=NAMESPACE,
@@ -207,7 +207,7 @@ async def test_a_taint_is_set_renewed_and_lifted(
         "value": "20330518T033320Z.abc",
         "effect": "NoSchedule",
     }
-    assert value(server, NODE)["metadata"]["annotations"][marks.TRAP_WHY] == "a trap"
+    assert value(server, NODE)["metadata"]["annotations"][patches.TRAP_WHY] == "a trap"
     later = TaintNode(
         node="node-1", shape="abc", owner="", until_seconds=2e9 + 60, why="a trap", is_renewal=True
     )
@@ -254,12 +254,12 @@ async def test_a_job_is_suspended_and_resumed(
     assert await performing.outcome(SUSPEND) is ActionOutcome.DONE
     job = value(server, JOB)
     assert job["spec"]["suspend"] is True
-    assert job["metadata"]["annotations"][marks.SUSPENDED_FOR] == "abc"
+    assert job["metadata"]["annotations"][patches.SUSPENDED_FOR] == "abc"
     assert await performing.outcome(SUSPEND) is ActionOutcome.NOT_NEEDED
     assert await performing.outcome(RESUME) is ActionOutcome.DONE
     job = value(server, JOB)
     assert job["spec"]["suspend"] is False
-    assert marks.SUSPENDED_UNTIL not in job["metadata"]["annotations"]
+    assert patches.SUSPENDED_UNTIL not in job["metadata"]["annotations"]
     assert await performing.outcome(RESUME) is ActionOutcome.NOT_NEEDED
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from numalet.cluster.breaker import audit, undoing
 from numalet.core.model.findings import BadInput
-from numalet.insight.rejections import marks
+from numalet.insight.rejections import patches
 from running import fake_api_server
 from running.fake_api_server import FakeApiServer
 from running.fake_api_store import StatusAnswer, Target
@@ -21,7 +21,7 @@ JOBS = "/apis/batch/v1/namespaces/team-a/jobs"
 OWN = {"key": "numalet.dev/trap", "value": "20330518T033320Z.abc", "effect": "NoSchedule"}
 OF_FLEET = {"key": "numalet.dev/trap", "effect": "NoSchedule"}
 OTHERS = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
-MARKED = {marks.SUSPENDED_UNTIL: "20330518T033320Z", marks.SUSPENDED_FOR: "abc"}
+MARKED = {patches.SUSPENDED_UNTIL: "20330518T033320Z", patches.SUSPENDED_FOR: "abc"}
 
 
 @pytest.fixture

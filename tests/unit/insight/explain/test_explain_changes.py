@@ -8,7 +8,7 @@ from numalet.core.config.rules import StartRefused
 from numalet.core.model.pod import Pod, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.node import node as nodes
-from numalet.insight.explain import change, measures, queue, search, story
+from numalet.insight.explain import change, measures, search, story
 from numalet.insight.explain import tally as tallies
 from numalet.insight.explain.case import Case, OtherNode
 from numalet.insight.explain.change import (
@@ -308,9 +308,9 @@ def test_an_order_in_which_nobody_loses_is_preferred() -> None:
 def test_the_whole_queue_may_be_sorted() -> None:
     uids = ("a", "b")
     asked = case(simple("b", "9Gi"), simple("a", "1Gi"))
-    assert change.outcome(asked, Reordered(uids, queue.SMALLEST_FIRST)).admitted
+    assert change.outcome(asked, Reordered(uids, search.SMALLEST_FIRST)).admitted
     loser = case(simple("b", "9Gi"), simple("a", "10Gi"), begun=session(on=shape("1n4c2t")))
-    turned = change.outcome(loser, Reordered(("b", "a"), queue.LARGEST_FIRST))
+    turned = change.outcome(loser, Reordered(("b", "a"), search.LARGEST_FIRST))
     assert (turned.admitted, turned.lost) == (True, ())
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from numalet.core.model.pod import Pod, QosClass
 from numalet.core.node.node import Node
-from numalet.insight.explain import matrix, matrix_rows, measures
+from numalet.insight.explain import matrix, measures
 from numalet.insight.explain.matrix import NamedConfig, NamedMachine, Variant, VariantRow
 from numalet.insight.explain.measures import Stranded
 from numalet.insight.output import json_schema, what_if_document
@@ -83,7 +83,7 @@ def test_a_variant_that_does_not_start_has_no_runs() -> None:
 
     assert found.refused is not None
     assert (found.runs, ticks) == ((), [4])
-    figures = matrix_rows.figures(found)
+    figures = matrix.figures(found)
     assert figures["start_error"]
 
 
@@ -202,7 +202,7 @@ def test_rows_are_plain_data() -> None:
     first, second = found["variants"]
     assert (first["options"], first["runs"][0]["groups"]) == (None, [[0, 1]])
     assert (second["runs"], "NUMA" in second["start_error"]) == ([], True)
-    heading, one, two = matrix_rows.table(rows)
+    heading, one, two = matrix.table(rows)
     cells = dict(zip(heading, one, strict=True))
     assert cells["stranded_memory_bytes_by_node"] == "0=0;1=5263851520"
     assert cells["admitted_given_order"] == "1"

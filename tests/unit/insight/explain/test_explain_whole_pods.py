@@ -8,7 +8,7 @@ from numalet.core.config.behaviour import EXACT, NATIVE, Behaviour
 from numalet.core.model.pod import Pod
 from numalet.insight.explain import story
 from numalet.insight.explain.considered_sets import AnswerKind
-from numalet.insight.maps import pod_sums
+from numalet.insight.maps import hint_map
 from numalet.wording import english
 from values import whole_pods
 from values.whole_pods import asked, config, pod
@@ -44,4 +44,4 @@ def test_the_sets_are_those_for_all_that_the_pod_asks_for() -> None:
 def test_what_a_pod_has_in_all_is_what_it_asked_for() -> None:
     node = whole_pods.node()
     decision = node.admit(FITS)[1]
-    assert pod_sums.pod_sums(decision, node.rules.machine).memory_bytes == {"memory": 2 << 30}
+    assert hint_map.pod_sums(decision, node.rules.machine).memory_bytes == {"memory": 2 << 30}

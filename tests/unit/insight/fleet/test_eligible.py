@@ -9,7 +9,7 @@ import pytest
 from numalet.core.cluster.cluster import ClusterNode, ClusterPod, Taint, TaintEffect, Toleration
 from numalet.core.model.node_constraints import HostPort, NodeConstraints
 from numalet.core.model.quantity import Quantity
-from numalet.insight.fleet import eligible
+from numalet.insight.fleet import kube_scheduler
 from values import gpu_fleet
 from values.gpu_fleet import GIB, GPU
 
@@ -29,7 +29,7 @@ def asking(
 
 
 def why_not(node: ClusterNode, pod: ClusterPod) -> str | None:
-    reason = eligible.why_not(node, pod)
+    reason = kube_scheduler.why_not(node, pod)
     return None if reason is None else reason.text
 
 
@@ -87,7 +87,7 @@ def test_a_node_takes_so_many_pods() -> None:
     rules = replace(NODE.node.rules, max_pods=1)
     full = replace(NODE, node=replace(NODE.node, roster=replace(NODE.node.roster, rules=rules)))
     assert why_not(full, asking()) == "no room for more than 1 pods"
-    assert eligible.whatever_its_room(full, asking(9)) is None
+    assert kube_scheduler.whatever_its_room(full, asking(9)) is None
 
 
 def test_an_unknown_device_and_ephemeral_storage() -> None:
@@ -107,4 +107,4 @@ def test_a_copy_is_a_new_pod() -> None:
         is_being_deleted=True,
         started_at_seconds=5.0,
     )
-    assert eligible.as_new(old) == ClusterPod(pod=gpu_fleet.pod("p"))
+    assert kube_scheduler.as_new(old) == ClusterPod(pod=gpu_fleet.pod("p"))

@@ -18,8 +18,7 @@ from numalet.core.model.quantity import Quantity
 from numalet.core.node.node import Node
 from numalet.insight.fleet import footprint, preference
 from numalet.insight.fleet.footprint import Footprint, Footprints, Remainder, scarcest_first
-from numalet.insight.fleet.preference import Preference
-from numalet.insight.fleet.preferred import PreferredNodes
+from numalet.insight.fleet.preference import Preference, PreferredNodes
 from values import gpu_fleet
 from values.gpu_fleet import GIB
 

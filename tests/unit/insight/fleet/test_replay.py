@@ -8,9 +8,9 @@ from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod
 from numalet.core.cluster.trace import Arrival
 from numalet.core.model.node_constraints import HostPort, NodeConstraints
 from numalet.core.model.pod import Pod
+from numalet.insight.fleet.kube_scheduler import ScoredNodes, Scoring, Strategy
 from numalet.insight.fleet.preference import Preference
 from numalet.insight.fleet.replay import ReplayRules, SentBy, replay
-from numalet.insight.fleet.scoring import ScoredNodes, Scoring, Strategy
 from values import gpu_fleet
 
 HOUR = 3600.0

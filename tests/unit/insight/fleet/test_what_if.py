@@ -13,9 +13,8 @@ from numalet.core.config.releases.table import RELEASES
 from numalet.core.model.pod import Pod
 from numalet.core.node.node import Node
 from numalet.insight.fleet import variants
-from numalet.insight.fleet.scoring import Scoring, Strategy
-from numalet.insight.fleet.variants import Change, MachineShare, NodeVariants
-from numalet.insight.fleet.what_if import Side, WhatIf, what_if
+from numalet.insight.fleet.kube_scheduler import Scoring, Strategy
+from numalet.insight.fleet.variants import Change, MachineShare, NodeVariants, Side, WhatIf, what_if
 from values import gpu_fleet
 
 SPEC = classes.spec_of(gpu_fleet.empty(), gpu_fleet.kubelet_config())

@@ -10,10 +10,8 @@ from numalet.core.managers.device.inventory import Health
 from numalet.core.managers.device.ledger import EMPTY_LEDGER, DeviceLedger, DeviceRecord
 from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot.snapshot import Snapshot
-from numalet.insight.maps import cpu_map, device_map, memory_map
-from numalet.insight.maps.cpu_map import CpuCell, CpuUse
-from numalet.insight.maps.device_map import DeviceRow
-from numalet.insight.maps.memory_map import MemoryHolder
+from numalet.insight.maps import resource_maps
+from numalet.insight.maps.resource_maps import CpuCell, CpuUse, DeviceRow, MemoryHolder
 from numalet.insight.output import json_schema, simulation_document
 from values.builders import machine
 from values.cpu_builders import cpus, shape
@@ -26,7 +24,7 @@ TWO_NODES = shape(2, 2, 2, 2)
 
 
 def test_every_cpu_is_shown_core_by_core() -> None:
-    first, second = cpu_map.cpu_map(SNAPSHOT, TWO_NODES, cpus("0,4"))
+    first, second = resource_maps.cpu_map(SNAPSHOT, TWO_NODES, cpus("0,4"))
 
     assert (first.node_id, second.node_id) == (0, 1)
     assert (
@@ -47,12 +45,12 @@ def test_every_cpu_is_shown_core_by_core() -> None:
 def test_nodes_without_cpus_are_left_out_and_others_come_by_id() -> None:
     plain = machine(1, 1, 1)
     nodes = (plain.nodes[2], replace(plain.nodes[1], cores=()), plain.nodes[0])
-    shown = cpu_map.cpu_map(Snapshot(), replace(plain, nodes=nodes), ())
+    shown = resource_maps.cpu_map(Snapshot(), replace(plain, nodes=nodes), ())
     assert [node.node_id for node in shown] == [0, 2]
 
 
 def test_cpus_are_reported_as_lists() -> None:
-    rows = simulation_document.cpus(cpu_map.cpu_map(SNAPSHOT, TWO_NODES, cpus("0,4")))
+    rows = simulation_document.cpus(resource_maps.cpu_map(SNAPSHOT, TWO_NODES, cpus("0,4")))
     assert [json_schema.plain(row) for row in rows] == [
         {"node_id": 0, "shared": "", "reserved": "0,4", "exclusive": {"a": "1,5"}},
         {"node_id": 1, "shared": "2,6", "reserved": "", "exclusive": {"b": "3,7"}},
@@ -71,11 +69,13 @@ def test_devices_are_listed_by_resource_and_numa_nodes() -> None:
         DeviceRow(GPU, (0, 1), free=("c",), in_use=(), unhealthy=()),
         DeviceRow(GPU, (1,), free=("b",), in_use=("a",), unhealthy=("e",)),
         DeviceRow(NIC, (0,), free=("n",), in_use=(), unhealthy=()),
-    ) == device_map.device_map(_ledger())
+    ) == resource_maps.device_map(_ledger())
 
 
 def test_devices_are_reported_with_their_ids() -> None:
-    assert json_schema.plain(simulation_document.devices(device_map.device_map(_ledger()))[2]) == {
+    assert json_schema.plain(
+        simulation_document.devices(resource_maps.device_map(_ledger()))[2]
+    ) == {
         "resource": GPU,
         "numa_nodes": [1],
         "free": ["b"],
@@ -88,7 +88,7 @@ def test_holders_of_cpus_and_devices_are_listed_with_those_of_memory() -> None:
     record = {"c": {GPU: DeviceRecord({0: ("g1", "g0")})}}
     snapshot = replace(SNAPSHOT, device=DeviceLedger(records={"z": record}))
 
-    shown = memory_map.memory_map(snapshot, machine(), [ContainerKey("b", "c")], {})
+    shown = resource_maps.memory_map(snapshot, machine(), [ContainerKey("b", "c")], {})
 
     assert [
         MemoryHolder(ContainerKey("a", "c"), "a", (), cpus("1")),

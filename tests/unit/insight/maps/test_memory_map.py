@@ -6,8 +6,8 @@ from numalet.core.config.rules import MemoryPolicy, TopologyPolicy
 from numalet.core.model.machine_queries import NodeClass
 from numalet.core.model.pod import ContainerKey
 from numalet.core.node.node import Node
-from numalet.insight.maps import memory_map
-from numalet.insight.maps.memory_map import MemoryHolder, MemoryMap, MemoryNodeRow, TypeRow
+from numalet.insight.maps import resource_maps
+from numalet.insight.maps.resource_maps import MemoryHolder, MemoryMap, MemoryNodeRow, TypeRow
 from values import builders
 from values.builders import GI, aligned, container, node, pod, rules, simple
 
@@ -18,7 +18,7 @@ BOTH = (((0, 4), "memory", 15 * GI),)
 
 
 def shown(of: Node) -> MemoryMap:
-    return memory_map.memory_map(of.snapshot, of.rules.machine, of.leftovers(), of.snapshot.pods)
+    return resource_maps.memory_map(of.snapshot, of.rules.machine, of.leftovers(), of.snapshot.pods)
 
 
 def test_every_node_has_its_figures_and_its_group() -> None:

@@ -7,8 +7,8 @@ from numalet.core.managers.memory.ledger import MemoryBlock, MemoryLedger, Memor
 from numalet.core.node.node import Node
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.maps import node_map
-from numalet.insight.maps.cpu_map import CpuUse
 from numalet.insight.maps.node_map import DeviceUse, NodeMap
+from numalet.insight.maps.resource_maps import CpuUse
 from values import builders
 
 _PODS = """

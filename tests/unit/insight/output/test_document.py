@@ -7,7 +7,7 @@ from typing import Any
 
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.findings.state_files import MemoryStateCorrupted
-from numalet.insight.maps import memory_map
+from numalet.insight.maps import resource_maps
 from numalet.insight.output import json_schema, simulation_document
 from numalet.insight.simulate.scenario import AdmitStep, RemoveStep, RestartStep, Step
 from values.builders import simple
@@ -19,7 +19,9 @@ GI = 1 << 30
 def shown(*steps: Step) -> dict[str, Any]:
     session, records = taken(begun(), *steps)
     node = session.node
-    after = memory_map.memory_map(node.snapshot, node.rules.machine, node.leftovers(), session.pods)
+    after = resource_maps.memory_map(
+        node.snapshot, node.rules.machine, node.leftovers(), session.pods
+    )
     whole: dict[str, Any] = json_schema.plain(
         simulation_document.simulation(records, after, node.state_files())
     )

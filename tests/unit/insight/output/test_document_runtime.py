@@ -7,7 +7,7 @@ from typing import Any
 
 from numalet.core.config.rules import MemoryPolicy
 from numalet.core.model.machine_info import MachineInfo, OperatingSystem
-from numalet.insight.maps import memory_map
+from numalet.insight.maps import resource_maps
 from numalet.insight.output import json_schema, simulation_document
 from numalet.insight.simulate.session import Asked
 from values import builders
@@ -20,7 +20,7 @@ WINDOWS = replace(LINUX, os=OperatingSystem.WINDOWS)
 def _told(on: MachineInfo, policy: MemoryPolicy, memory: str) -> dict[str, Any]:
     """What the document says of one pod."""
     node, decision = builders.node(builders.rules(on, policy=policy)).admit(simple("u", memory))
-    after = memory_map.memory_map(node.snapshot, node.rules.machine, (), {})
+    after = resource_maps.memory_map(node.snapshot, node.rules.machine, (), {})
     whole = json_schema.plain(simulation_document.simulation([Asked(decision)], after, {}))
     admitted: dict[str, Any] = whole["steps"][0]["admit"]
     return admitted

@@ -16,10 +16,10 @@ from architecture import tree
 from numalet.core.cluster.cluster import TaintEffect
 from numalet.core.managers.device.inventory import Health
 from numalet.core.model.findings import BadInput
-from numalet.insight.output import input_schemas
+from numalet.insight.output import schemas
 from numalet.insight.usecases import fleets
 
-SCHEMA = input_schemas.of("fleet-file")
+SCHEMA = schemas.input_schema("fleet-file")
 EXAMPLE = tree.ROOT / "examples" / "fleet" / "fleet.yaml"
 PAGE = tree.DOCS / "reference" / "fleet-file.md"
 POOL = {

@@ -11,11 +11,11 @@ import yaml
 
 from architecture import tree
 from numalet.core.model.findings import Findings
-from numalet.insight.output import input_schemas
+from numalet.insight.output import schemas
 from numalet.io.documents import numalet_config
 from numalet.io.documents.typed import Place
 
-SCHEMA = input_schemas.of("numalet-configuration")
+SCHEMA = schemas.input_schema("numalet-configuration")
 PAGES = ("reference/configuration.md", "how-to/install-in-a-cluster.md")
 PUBLISH = {
     "kubeconfig": "node.conf",

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from numalet.insight.explain import search, story
 from numalet.insight.explain.case import Case
-from numalet.insight.output import explanation_document, refused_command
+from numalet.insight.output import explanation_document, run_document
 from numalet.insight.output.explanation_types import Explanation
 from values.builders import simple
 from values.explain_bench import (
@@ -31,7 +31,7 @@ def test_the_cause_is_about_the_command() -> None:
     begun = session(config("single-numa-node", **STATIC_CPUS))
     found = explained(case(asking(simple("u", "1Gi"), cpu="9"), begun=begun))
 
-    assert refused_command.of(found).cause == (
+    assert run_document.for_command(found).cause == (
         "the command (cpu 9) fits no single NUMA node: {1} 1 CPU short (8 free);"
         " {0} 2 CPUs short (7 free)"
     )
@@ -39,27 +39,31 @@ def test_the_cause_is_about_the_command() -> None:
 
 def test_a_refused_allocation_is_about_the_command_too() -> None:
     found = explained(case(simple("huge", "25Gi"), begun=session(config("none"))))
-    assert refused_command.of(found).cause.startswith("the command (memory 25Gi) does not fit")
+    assert run_document.for_command(found).cause.startswith(
+        "the command (memory 25Gi) does not fit"
+    )
 
 
 def test_what_is_reserved_is_named() -> None:
     begun = session(config(**STATIC_CPUS))
     found = explained(case(asking(simple("u", "1Gi"), cpu="16"), begun=begun))
-    assert refused_command.kept(found) == "Reserved for the system: CPU 0 and 100Mi of memory."
+    assert (
+        run_document.kept_for_others(found) == "Reserved for the system: CPU 0 and 100Mi of memory."
+    )
 
     nothing = replace(found, nodes_before=[])
-    assert refused_command.kept(nothing) == ""
+    assert run_document.kept_for_others(nothing) == ""
 
 
 def test_how_to_allocate_huge_pages_is_said_where_there_are_too_few() -> None:
     few = explained(case(asking(simple("u", "1Gi"), **{"hugepages-1Gi": "3Gi"})))
 
-    assert list(refused_command.missing_pages(few)) == [
+    assert list(run_document.missing_pages(few)) == [
         "The machine has no huge pages of 1Gi. Allocate some as root: echo 3 > "
         "/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"
     ]
     enough = explained(case(simple("huge", "25Gi")))
-    assert list(refused_command.missing_pages(enough)) == []
+    assert list(run_document.missing_pages(enough)) == []
 
 
 def test_changes_are_options() -> None:
@@ -67,22 +71,22 @@ def test_changes_are_options() -> None:
     held = asking(simple("held", "1Gi"), cpu="6"), asking(simple("b", "1Gi"), cpu="6")
     found = explained(case(asking(simple("u", "1Gi"), cpu="3"), *held, begun=begun))
 
-    options = list(refused_command.offers(found, by_agent=False))
+    options = list(run_document.offers(found, by_agent=False))
     assert "wait until default/held ends (--wait)" in options
-    assert not [each for each in refused_command.offers(found, by_agent=True) if "--policy" in each]
+    assert not [each for each in run_document.offers(found, by_agent=True) if "--policy" in each]
 
 
 def test_a_smaller_request_and_another_policy_are_options() -> None:
     begun = session(config("single-numa-node", **STATIC_CPUS), shape(), GPUS)
     found = explained(case(asking(simple("u", "1Gi"), cpu="9", gpu="3"), begun=begun))
-    assert set(refused_command.offers(found, by_agent=False)) == {
+    assert set(run_document.offers(found, by_agent=False)) == {
         "--policy best-effort",
         "--policy none",
     }
     cpus = explained(case(asking(simple("u", "1Gi"), cpu="9"), begun=begun))
-    assert "--cpus 8" in list(refused_command.offers(cpus, by_agent=True))
+    assert "--cpus 8" in list(run_document.offers(cpus, by_agent=True))
     gpus = explained(case(asking(simple("u", "1Gi"), gpu="3"), begun=begun))
-    assert f"--device {GPU}=2" in list(refused_command.offers(gpus, by_agent=True))
+    assert f"--device {GPU}=2" in list(run_document.offers(gpus, by_agent=True))
     memory = explained(case(simple("u", "15Gi"), begun=begun))
-    (only,) = refused_command.offers(memory, by_agent=True)
+    (only,) = run_document.offers(memory, by_agent=True)
     assert only.startswith("--memory ")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from numalet.insight.fleet.keeping_away import TAINT_KEY
-from numalet.insight.rejections import audit, marks, patches
+from numalet.insight.rejections import patches
 from numalet.insight.rejections.actions import (
     Action,
     Inform,
@@ -19,7 +19,7 @@ from numalet.insight.rejections.actions import (
     SuspendJob,
     TaintNode,
 )
-from numalet.insight.rejections.undoing import undo_plan
+from numalet.insight.rejections.patches import undo_plan
 from values.pod_storms import DEPLOYMENT, OWNER
 
 UNTIL = 1_700_000_000.0
@@ -49,7 +49,7 @@ def job(**fields: Any) -> dict[str, Any]:
 
 SUSPENDED = job(
     metadata={
-        "annotations": {marks.SUSPENDED_UNTIL: "20231114T221320Z", marks.SUSPENDED_FOR: SHAPE}
+        "annotations": {patches.SUSPENDED_UNTIL: "20231114T221320Z", patches.SUSPENDED_FOR: SHAPE}
     },
     spec={"suspend": True},
 )
@@ -57,7 +57,7 @@ SUSPENDED = job(
 
 def test_a_taint_is_added_to_those_of_others_and_holds_the_version() -> None:
     assert patches.tainting(node(OTHER), TAINT) == {
-        "metadata": {"annotations": {marks.TRAP_WHY: TAINT.why}, "resourceVersion": "5"},
+        "metadata": {"annotations": {patches.TRAP_WHY: TAINT.why}, "resourceVersion": "5"},
         "spec": {"taints": [OTHER, OWN]},
     }
 
@@ -66,7 +66,7 @@ def test_a_taint_that_is_there_gets_the_new_end() -> None:
     old = {**OWN, "value": "20221114T221320Z.0123456789"}
     patch = patches.tainting(node(old, version=None), TAINT)
     assert patch == {
-        "metadata": {"annotations": {marks.TRAP_WHY: TAINT.why}},
+        "metadata": {"annotations": {patches.TRAP_WHY: TAINT.why}},
         "spec": {"taints": [OWN]},
     }
 
@@ -79,7 +79,7 @@ def test_a_taint_of_the_same_key_that_others_set_is_left_alone() -> None:
 
 def test_only_the_own_taint_is_taken_off() -> None:
     assert patches.lifting(node(OTHER, OWN)) == {
-        "metadata": {"annotations": {marks.TRAP_WHY: None}, "resourceVersion": "5"},
+        "metadata": {"annotations": {patches.TRAP_WHY: None}, "resourceVersion": "5"},
         "spec": {"taints": [OTHER]},
     }
     patch = patches.lifting(node(OWN))
@@ -91,8 +91,8 @@ def test_a_job_is_suspended_with_its_mark_and_goes_on_without() -> None:
     assert patches.suspending(job(spec={}, status={"ready": 0}), SUSPEND) == {
         "metadata": {
             "annotations": {
-                marks.SUSPENDED_UNTIL: "20231114T221320Z",
-                marks.SUSPENDED_FOR: SHAPE,
+                patches.SUSPENDED_UNTIL: "20231114T221320Z",
+                patches.SUSPENDED_FOR: SHAPE,
             },
             "resourceVersion": "6",
         },
@@ -100,7 +100,7 @@ def test_a_job_is_suspended_with_its_mark_and_goes_on_without() -> None:
     }
     assert patches.resuming(SUSPENDED, RESUME) == {
         "metadata": {
-            "annotations": {marks.SUSPENDED_UNTIL: None, marks.SUSPENDED_FOR: None},
+            "annotations": {patches.SUSPENDED_UNTIL: None, patches.SUSPENDED_FOR: None},
             "resourceVersion": "6",
         },
         "spec": {"suspend": False},
@@ -175,15 +175,15 @@ RECREATE = RecreatePod(
     ],
 )
 def test_each_action_has_a_line_with_its_end_and_its_undo(action: Action, text: str) -> None:
-    assert audit.line(action).text == text
+    assert patches.audit_line(action).text == text
 
 
 def test_the_same_as_json() -> None:
-    assert audit.line(TAINT).document == {
+    assert patches.audit_line(TAINT).document == {
         "verb": "taint",
         "target": "node n0",
         "why": "rejected 5 pods",
         "until": "20231114T221320Z",
         "undo": "numalet breaker undo, or kubectl taint node n0 numalet.dev/trap-",
     }
-    assert audit.line(LIFT).document["until"] is None
+    assert patches.audit_line(LIFT).document["until"] is None

@@ -9,7 +9,7 @@ import pytest
 
 from numalet.core.cluster.cluster import UndecidedNode
 from numalet.core.findings.cluster import ClusterNodeWithoutClass
-from numalet.insight.rejections import marks
+from numalet.insight.rejections import patches
 from numalet.insight.rejections.actions import RecreatePod
 from numalet.insight.rejections.recreating import new_manifest
 from numalet.insight.rejections.rejected_pod import RejectedPod
@@ -48,7 +48,7 @@ MANIFEST: dict[str, Any] = {
 def bare(attempt: str | None = None, **fields: Any) -> RejectedPod:
     annotations = {"numalet.dev/recreate": "true"}
     if attempt is not None:
-        annotations[marks.RECREATE_ATTEMPT] = attempt
+        annotations[patches.RECREATE_ATTEMPT] = attempt
     return replace(rejection("p", chain=(), manifest=MANIFEST, annotations=annotations), **fields)
 
 
@@ -76,8 +76,8 @@ def test_the_new_manifest_has_nothing_that_others_wrote() -> None:
             "labels": {"app": "x"},
             "annotations": {
                 "numalet.dev/recreate": "true",
-                marks.RECREATED_FROM: "p",
-                marks.RECREATE_ATTEMPT: "1",
+                patches.RECREATED_FROM: "p",
+                patches.RECREATE_ATTEMPT: "1",
             },
         },
         "spec": {

@@ -19,10 +19,10 @@ from numalet.core.cluster.cluster import (
 from numalet.core.findings.cluster import ClusterNodeWithoutClass
 from numalet.insight.fleet.keeping_away import TAINT_KEY
 from numalet.insight.rejections.actions import Action, LiftCause, LiftTaint, TaintNode
-from numalet.insight.rejections.facts import BreakerFacts
 from numalet.insight.rejections.planning import BreakerState
 from numalet.insight.rejections.rejected_pod import RejectedPod, shape_digest
 from numalet.insight.rejections.rules import BreakerRules, BreakerScope
+from numalet.insight.rejections.shape_questions import BreakerFacts
 from numalet.insight.rejections.trap_memory import TrapMemory
 from values.pod_storms import (
     START,

@@ -9,7 +9,7 @@ import pytest
 
 from numalet.core.cluster.cluster import ClusterNode, ClusterPod, Toleration
 from numalet.core.cluster.objects import LabelSelector
-from numalet.insight.fleet import eligible
+from numalet.insight.fleet import kube_scheduler
 from numalet.insight.rejections.actions import Action, LiftTaint, TaintNode
 from numalet.insight.rejections.planning import BreakerState
 from numalet.insight.rejections.rejected_pod import shape_digest
@@ -127,7 +127,7 @@ class GrowingPool:
         for pod in tuple(self.waiting):
             for name, on in self.nodes.items():
                 node, decision = on.node.admit(pod.pod)
-                if eligible.why_not(on, pod) is None and decision.admitted:
+                if kube_scheduler.why_not(on, pod) is None and decision.admitted:
                     self.nodes[name] = replace(on, node=node.pod_started(pod.pod.uid))
                     self.running[pod.pod.uid] = name
                     self.waiting.remove(pod)

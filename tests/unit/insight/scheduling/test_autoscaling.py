@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from numalet.core.cluster.cluster import ClusterNode, ClusterPod, Taint, TaintEffect
-from numalet.insight.fleet import eligible
+from numalet.insight.fleet import kube_scheduler
 from numalet.insight.fleet.keeping_away import TAINT_KEY
 from numalet.insight.scheduling.expected_nodes import ExpectedNodes
 from numalet.insight.scheduling.filtering import NodeFilter
@@ -69,7 +69,7 @@ class Pool:
         known = ExpectedNodes()
         for name, node in self.nodes.items():
             known.put(name, node)
-        asked = [n for n, each in self.nodes.items() if eligible.why_not(each, pod) is None]
+        asked = [n for n, each in self.nodes.items() if kube_scheduler.why_not(each, pod) is None]
         return next(iter(NodeFilter(known).filtered(pod, asked).passed), None)
 
 

@@ -9,10 +9,9 @@ import pytest
 from numalet.core.cluster.cluster import ClusterNode
 from numalet.core.model.node_constraints import NodeConstraints
 from numalet.core.model.pod import Pod
-from numalet.insight.scheduling import backing_off, filtering
-from numalet.insight.scheduling.backing_off import BackOff, BackOffs
+from numalet.insight.scheduling import filtering
 from numalet.insight.scheduling.expected_nodes import ExpectedNodes
-from numalet.insight.scheduling.filtering import NodeFilter
+from numalet.insight.scheduling.filtering import BackOff, BackOffs, NodeFilter
 from values import gpu_fleet
 
 SHAPE, STATE = ("four",), ("state",)
@@ -59,7 +58,7 @@ def test_what_is_over_for_long_is_forgotten() -> None:
 
 
 def test_of_too_many_those_that_end_first_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backing_off, "MOST", 2)
+    monkeypatch.setattr(filtering, "MOST", 2)
     every = BackOffs()
     for at, name in enumerate("abc"):
         every = every.refused(name, SHAPE, STATE, float(at))

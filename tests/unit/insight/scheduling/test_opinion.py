@@ -18,7 +18,7 @@ from numalet.core.model.pod import (
     QosClass,
 )
 from numalet.core.model.quantity import Quantity
-from numalet.insight.scheduling import opinion
+from numalet.insight.scheduling import expected_nodes
 from numalet.insight.scheduling.expected_nodes import ExpectedNodes
 from numalet.insight.scheduling.filtering import FilterRules, NodeFilter
 from values import gpu_fleet
@@ -81,12 +81,12 @@ TO_BE_ASKED_ABOUT: dict[str, Pod] = {
 
 @pytest.mark.parametrize("which", MET_BY_THE_SCHEDULER)
 def test_no_opinion_is_needed_on_what_the_scheduler_counts(which: str) -> None:
-    assert not opinion.is_needed(MET_BY_THE_SCHEDULER[which])
+    assert not expected_nodes.needs_decision(MET_BY_THE_SCHEDULER[which])
 
 
 @pytest.mark.parametrize("which", TO_BE_ASKED_ABOUT)
 def test_an_opinion_is_needed_on_what_only_a_kubelet_knows(which: str) -> None:
-    assert opinion.is_needed(TO_BE_ASKED_ABOUT[which])
+    assert expected_nodes.needs_decision(TO_BE_ASKED_ABOUT[which])
 
 
 def test_such_a_pod_is_answered_at_once_whatever_is_known_of_the_nodes() -> None:

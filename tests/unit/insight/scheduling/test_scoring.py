@@ -9,9 +9,8 @@ from numalet.core.cluster.cluster import ClusterPod, UndecidedNode
 from numalet.core.findings.cluster import ClusterNodeWithoutClass
 from numalet.core.model.pod import QosClass
 from numalet.insight.fleet.preference import Preference
-from numalet.insight.scheduling.expected_nodes import ExpectedNodes, Promise
+from numalet.insight.scheduling.expected_nodes import ExpectedNodes, Promise, ShapeMemory
 from numalet.insight.scheduling.scoring import NodeScorer, Scored
-from numalet.insight.scheduling.shape_verdicts import ShapeMemory
 from values import gpu_fleet
 
 NAMES = ["bare", "empty", "half", "seven", "split"]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from numalet.insight.scheduling import expected_nodes
-from numalet.insight.scheduling.expected_nodes import ExpectedNodes
-from numalet.insight.scheduling.shape_verdicts import ShapeMemory
+from numalet.insight.scheduling.expected_nodes import ExpectedNodes, ShapeMemory
 from values import gpu_fleet
 
 FOUR = gpu_fleet.pod("four", 4)

@@ -10,8 +10,7 @@ from numalet.core.managers.device.inventory import Device
 from numalet.core.managers.device.preference import Accepted, PreferenceQuestion, Preferred
 from numalet.core.model.pod import ContainerKey
 from numalet.insight.simulate import runner
-from numalet.insight.simulate.device_orders import ORDER_COUNT, DeviceOrder
-from numalet.insight.simulate.runner import Failed, Passed
+from numalet.insight.simulate.runner import ORDER_COUNT, DeviceOrder, Failed, Passed
 from numalet.insight.simulate.scenario import Scenario
 from numalet.insight.usecases.scenario_file import RawScenario
 

@@ -11,8 +11,8 @@ from numalet.core.config.rules import CpuPolicy, CpuRules, MemoryPolicy, MemoryR
 from numalet.core.model.machine_info import MachineInfo, OperatingSystem
 from numalet.core.model.pod import Container, Pod, QosClass
 from numalet.core.model.quantity import Quantity
-from numalet.insight.simulate import runtime_settings
-from numalet.insight.simulate.runtime_settings import GroupMask, LinuxSettings, WindowsSettings
+from numalet.insight.simulate import outcome
+from numalet.insight.simulate.outcome import GroupMask, LinuxSettings, WindowsSettings
 from values.builders import GI, machine, node
 from values.cpu_builders import cpus
 
@@ -53,7 +53,7 @@ def _windows(on: MachineInfo) -> NodeRules:
 
 
 def test_a_pinned_container_is_told_its_cpus_and_a_shared_one_the_pool() -> None:
-    told = runtime_settings.of_decision(_decision(_rules(MACHINE)))
+    told = outcome.runtime_settings(_decision(_rules(MACHINE)))
 
     assert {
         "pinned": LinuxSettings(cpuset_cpus="2-3", cpuset_mems="0"),
@@ -63,13 +63,13 @@ def test_a_pinned_container_is_told_its_cpus_and_a_shared_one_the_pool() -> None
 
 def test_policies_none_tell_nothing() -> None:
     rules = _rules(MACHINE, CpuPolicy.NONE, MemoryPolicy.NONE)
-    told = runtime_settings.of_decision(_decision(rules))
+    told = outcome.runtime_settings(_decision(rules))
     assert {"pinned": LinuxSettings("", ""), "shared": LinuxSettings("", "")} == told
 
 
 def test_nodes_of_a_group_are_listed_without_ranges() -> None:
     pod = replace(POD, app_containers=(_container("wide", "1", "20Gi"),))
-    told = runtime_settings.of_decision(_decision(_rules(machine(8, 8, 8)), pod))
+    told = outcome.runtime_settings(_decision(_rules(machine(8, 8, 8)), pod))
     assert {"wide": LinuxSettings("1", "0,1,2")} == told
 
 
@@ -78,7 +78,7 @@ def test_nothing_is_reported_of_a_rejected_pod() -> None:
     decision = _decision(_rules(MACHINE), pod)
 
     assert not decision.admitted
-    assert runtime_settings.of_decision(decision) == {}
+    assert outcome.runtime_settings(decision) == {}
     assert decision.placements == {}
 
 
@@ -100,7 +100,7 @@ def test_on_windows_the_merged_set_is_told_by_groups() -> None:
     assert {
         "pinned": WindowsSettings((GroupMask(0, 0b1111),)),
         "shared": WindowsSettings((GroupMask(0, 0b0011),)),
-    } == runtime_settings.of_decision(decision)
+    } == outcome.runtime_settings(decision)
 
 
 def test_stand_ins_on_windows_bind_to_nothing() -> None:
@@ -110,7 +110,7 @@ def test_stand_ins_on_windows_bind_to_nothing() -> None:
     assert {
         "pinned": WindowsSettings(()),
         "shared": WindowsSettings(()),
-    } == runtime_settings.of_decision(decision)
+    } == outcome.runtime_settings(decision)
 
 
 def test_a_rejected_pod_on_windows_is_bound_to_nothing() -> None:
@@ -134,4 +134,4 @@ def test_a_rejected_pod_on_windows_is_bound_to_nothing() -> None:
     ],
 )
 def test_a_group_has_64_cpus(listed: str, expected: tuple[GroupMask, ...]) -> None:
-    assert expected == runtime_settings.group_masks(cpus(listed))
+    assert expected == outcome.group_masks(cpus(listed))

@@ -12,8 +12,8 @@ from numalet.core.model import cpu_set
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.pod import Pod
 from numalet.core.node.node import Node
-from numalet.insight.maps import cpu_map, device_map, memory_map
-from numalet.insight.maps.memory_map import MemoryHolder, MemoryNodeRow
+from numalet.insight.maps import resource_maps
+from numalet.insight.maps.resource_maps import MemoryHolder, MemoryNodeRow
 from numalet.insight.output import json_schema, simulation_document
 from numalet.shared.kubernetes.pod_placement import audit_document
 
@@ -38,11 +38,11 @@ def node_state(view: AgentView) -> dict[str, Any]:
 def of_node(node: Node, pods: Mapping[str, Pod]) -> dict[str, Any]:
     """Allocations on a node of an agent or of commands; ``pods`` by uid."""
     rules = node.rules
-    chart = memory_map.memory_map(node.snapshot, rules.machine, node.leftovers(), pods)
+    chart = resource_maps.memory_map(node.snapshot, rules.machine, node.leftovers(), pods)
     cpus = simulation_document.cpus(
-        cpu_map.cpu_map(node.snapshot, rules.machine, reserved_cpus(node))
+        resource_maps.cpu_map(node.snapshot, rules.machine, reserved_cpus(node))
     )
-    devices = simulation_document.devices(device_map.device_map(node.snapshot.device))
+    devices = simulation_document.devices(resource_maps.device_map(node.snapshot.device))
     return {
         "policies": {
             "topology": rules.topology.policy.value,

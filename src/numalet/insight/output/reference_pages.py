@@ -1,7 +1,8 @@
-"""The generated parts of ``docs/reference/releases.md``; as a program it writes them into the page.
+"""The generated parts of the pages in ``docs/reference``; as a program it writes them.
 
-``python -m numalet.insight.output.releases_page FILE`` puts each part between its marks. All facts
-are values of ``core.config.releases``. Long facts are lists, because a table would be too wide.
+``python -m numalet.insight.output.reference_pages FILE...`` puts each part between its marks. The
+facts come from ``core.config.releases`` and ``io.documents.vendor_table``. Long facts are lists,
+because a table would be too wide.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from numalet.core.config.releases.release import Gate, Maturity, Release, Releas
 from numalet.core.config.releases.rule import Rule
 from numalet.core.config.releases.table import RELEASES
 from numalet.insight.upgrade.gates import deciding, standing
+from numalet.io.documents import config_parts, vendor_table
+from numalet.io.documents.vendor_format import VendorFormat
 
 _MARK: Final = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -28,6 +31,7 @@ def tables() -> Mapping[str, str]:
         "options": _options(),
         "gates": _gates(),
         "others": _other_gates(),
+        "formats": _formats(),
     }
 
 
@@ -137,6 +141,29 @@ def _other_gates() -> str:
     return "".join(sections)
 
 
+def _formats() -> str:
+    """Return the documents of vendors that contain a kubelet configuration."""
+    return "".join(map(_format, vendor_table.FORMATS))
+
+
+def _format(of: VendorFormat) -> str:
+    sets = [f"`{each}`" for each in config_parts.shown(of.sets)]
+    for path, values, more in of.sets_when:
+        condition = f"if `{path}` is {' or '.join(values)}"
+        sets += [f"`{each}` ({condition})" for each in config_parts.shown(more)]
+    facts = {
+        "Settings at": [
+            f"`{each.path}`" if each.path else "the document itself" for each in of.settings
+        ],
+        "The vendor also sets": sets,
+        "Not in the document": [f"`{each}`" for each in of.unknown],
+        "Source": [of.source],
+    }
+    return f"### {of.name}\n\n" + _list(
+        f"{name}: {', '.join(each)}" for name, each in facts.items() if each
+    )
+
+
 def _without(gates: Mapping[str, Gate], names: set[str]) -> dict[str, Gate]:
     return {name: gate for name, gate in gates.items() if name not in names}
 
@@ -159,7 +186,7 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: python -m numalet.insight.output.releases_page FILE")
-    page = Path(sys.argv[1])
-    page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
+    if len(sys.argv) < 2:
+        sys.exit("usage: python -m numalet.insight.output.reference_pages FILE...")
+    for page in map(Path, sys.argv[1:]):
+        page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
