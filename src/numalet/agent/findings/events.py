@@ -20,44 +20,37 @@ _CAUSE: Final = "cause"
 
 
 class EventStartFailed(Finding):
-    code = "event/start-failed"
     sentence = "Error: {cause}"
     cause: str
 
 
 class EventStartDelayed(Finding):
-    code = "event/start-delayed"
     sentence = "Retrying the start: {cause}"
     cause: str
 
 
 class EventDriftCorrected(Finding):
-    code = "event/drift-corrected"
     sentence = "Restored settings that another program had changed: {settings}"
     settings: str
 
 
 class EventDriftNotCorrected(Finding):
-    code = "event/drift-not-corrected"
     sentence = "Cannot restore the settings of the allocation: {cause}"
     cause: str
 
 
 class EventPromiseLost(Finding):
-    code = "event/promise-lost"
     sentence = "The machine has changed, and the record in {file} no longer fits: {cause}"
     file: str
     cause: str
 
 
 class EventPromisedAnew(Finding):
-    code = "event/promised-anew"
     sentence = "Moved the running container {container} to a new allocation"
     container: str
 
 
 class EventUnpromised(Finding):
-    code = "event/unpromised"
     sentence = (
         "The pod keeps running, but the node no longer reserves all its CPUs and memory: "
         "{reason}: {cause}. Delete the pod, or free resources and restart the agent"
@@ -67,14 +60,12 @@ class EventUnpromised(Finding):
 
 
 class EventManifestRemarks(Finding):
-    code = "event/manifest-remarks"
     sentence = "{path}: {cause}"
     path: str
     cause: str
 
 
 class EventAtPlace(Finding):
-    code = "event/at-place"
     sentence = "{place}: {cause}"
     place: str
     cause: str

@@ -8,7 +8,6 @@ from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
 
 
 class KubeletWouldNotStart(WarningFinding):
-    code = "kubelet/would-not-start"
     sentence = (
         "a kubelet v{release} with the configuration {config} would not start with these state "
         "files: {text}"
@@ -19,21 +18,18 @@ class KubeletWouldNotStart(WarningFinding):
 
 
 class KubeletReleaseFollowed(NoteFinding):
-    code = "kubelet/release-followed"
     sentence = "the kubelet is {version}; the rules of release {release} apply"
     version: str
     release: str
 
 
 class KubeletReleaseOther(WarningFinding):
-    code = "kubelet/release-other"
     sentence = "the kubelet is {version}, but the rules of the chosen release {release} apply"
     version: str
     release: str
 
 
 class KubeletReleaseUnknown(WarningFinding):
-    code = "kubelet/release-unknown"
     sentence = (
         "the kubelet is {version}, and numalet knows only {known}: the rules of release {release} "
         "apply, and whether the kubelet would start is not checked"
@@ -44,7 +40,6 @@ class KubeletReleaseUnknown(WarningFinding):
 
 
 class KubeletVersionUnknown(NoteFinding):
-    code = "kubelet/version-unknown"
     sentence = (
         "cannot detect the version of the kubelet: the rules of release {release} apply; set "
         "--kubelet-version"
@@ -66,14 +61,12 @@ def of_release(followed: FollowedRelease) -> Finding:
 
 
 class KubeletCpusDiffer(WarningFinding):
-    code = "kubelet/cpus-differ"
     sentence = "the kubelet assigned CPUs {promised}, but CPUs {found} are in force"
     promised: str
     found: str
 
 
 class KubeletMemoryNodesDiffer(WarningFinding):
-    code = "kubelet/memory-nodes-differ"
     sentence = (
         "the kubelet assigned memory of NUMA nodes {promised}, but NUMA nodes {found} are in force"
     )
@@ -82,7 +75,6 @@ class KubeletMemoryNodesDiffer(WarningFinding):
 
 
 class KubeletMemoryMisplaced(WarningFinding):
-    code = "kubelet/memory-misplaced"
     sentence = (
         "{bytes} bytes of its memory are on other NUMA nodes than {promised}, which the kubelet "
         "assigned"
@@ -92,32 +84,27 @@ class KubeletMemoryMisplaced(WarningFinding):
 
 
 class KubeletStateChanged(NoteFinding):
-    code = "kubelet/state-changed"
     sentence = "the kubelet wrote {files}"
     files: str
 
 
 class KubeletStateRemoved(NoteFinding):
-    code = "kubelet/state-removed"
     sentence = "state files of the kubelet were removed: {files}"
     files: str
 
 
 class KubeletStarted(NoteFinding):
-    code = "kubelet/started"
     sentence = "a kubelet started in {root}: {kubelet}"
     kubelet: str
     root: str
 
 
 class KubeletNotRunning(WarningFinding):
-    code = "kubelet/not-running"
     sentence = "no kubelet runs in {root}, though its state files are there"
     root: str
 
 
 class KubeletKeepsRestarting(WarningFinding):
-    code = "kubelet/keeps-restarting"
     sentence = "the kubelet in {root} has restarted repeatedly in the last {minutes} minutes"
     root: str
     minutes: int
