@@ -222,7 +222,7 @@ def test_describe_shows_what_could_not_be_asked(
         client.post("/api/v1/namespaces/default/pods", pod("plain"))
     assert _run(api, "describe", "scratch") == 0
     told = capsys.readouterr().out
-    assert "  note: default/scratch: OutOfephemeral-storage could not be asked" in told
+    assert "  note: default/scratch: OutOfephemeral-storage not evaluated" in told
     assert "  note: example.com/gpu: no node offers it" in told
     assert _run(api, "describe", "plain") == 0
     assert "note:" not in capsys.readouterr().out

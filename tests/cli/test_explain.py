@@ -228,8 +228,8 @@ def test_other_machines_are_tried(numalet: Runner, pods: Path) -> None:
     ended = plain(numalet, str(pods), "-m", "1n4c2t", "-m", "9n1c1t")
 
     assert ended.status == 1
-    assert "* the pod goes to the machine 1n4c2t, with nothing else on it" in ended.out
-    assert "- the pod goes to the machine 9n1c1t, with nothing else on it: the kubelet" in ended.out
+    assert "* the pod runs alone on the machine 1n4c2t" in ended.out
+    assert "- the pod runs alone on the machine 9n1c1t: the kubelet" in ended.out
 
 
 def test_a_machine_that_is_no_shape_needs_no_size(numalet: Runner, tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_a_machine_that_is_no_shape_needs_no_size(numalet: Runner, tmp_path: Pat
     described = tmp_path / "machine.yaml"
     described.write_text("nodes:\n- {memory: 64Gi, cpus: 0-7}\n")
     ended = plain(numalet, str(path), "-m", str(described))
-    assert "* the pod goes to the machine" in ended.out
+    assert "* the pod runs alone on the machine" in ended.out
     assert str(described) in "".join(line.strip() for line in ended.out.splitlines())
 
 

@@ -38,7 +38,7 @@ MOST_CHARACTERS: Final = 16_000
 _LINKED: Final = ("resource", "pod", "count")
 _ORIGINS: Final = {
     Origin.PUBLISHED: "published by the node itself",
-    Origin.REBUILT: "rebuilt: its pods were admitted again in the order in which they started",
+    Origin.REBUILT: "rebuilt: its pods were admitted again in their start order",
     Origin.DESCRIBED: "described in a file",
 }
 _EXAMPLE: Final = "gpu: 4, cpu: 32, memory: 256Gi"

@@ -87,7 +87,7 @@ def answer(view: NodeView, question: WhatIfQuestion) -> WhatIfAnswer:
             return WhatIfAnswer(findings=bad.findings)
         pods, findings = read.pods, (*read.notes, *read.on_claims)
     if not pods or len(pods) > MOST_PODS:
-        text = f"{len(pods)} pods are too many; at most {MOST_PODS} are asked about at a time."
+        text = f"{len(pods)} pods are too many; at most {MOST_PODS} are evaluated at a time."
         return WhatIfAnswer(
             findings=findings, problem=text if pods else "This manifest contains no pod."
         )

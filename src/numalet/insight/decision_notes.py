@@ -27,44 +27,38 @@ class NotAskedNote(DecisionNote):
 
 
 class DecisionNodeLabelsUnknown(NotAskedNote):
-    sentence = (
-        "{pods}: {predicates} could not be asked; the node's labels are not known (--node-labels)"
-    )
+    sentence = "{pods}: {predicates} not evaluated: the node's labels are unknown (--node-labels)"
 
 
 class DecisionNodeNameUnknown(NotAskedNote):
-    sentence = "{pods}: {predicates} could not be asked; the node's name is not known (--node-name)"
+    sentence = "{pods}: {predicates} not evaluated: the node's name is unknown (--node-name)"
 
 
 class DecisionConstraintsUnknown(NotAskedNote):
     sentence = (
-        "{pods}: {predicates} could not be asked; the pod's selector, affinity and ports are not "
-        "known"
+        "{pods}: {predicates} not evaluated: the pod's selector, affinity and ports are unknown"
     )
 
 
 class DecisionPortsOfOthersUnknown(NotAskedNote):
-    sentence = (
-        "{pods}: {predicates} could not be asked to its end; other pods are known without their "
-        "ports"
-    )
+    sentence = "{pods}: {predicates} only partly evaluated: the ports of other pods are unknown"
 
 
 class DecisionPodsWithoutManifest(NotAskedNote):
     sentence = (
-        "{pods}: {predicates} could not be asked to their end; what pods of the state files "
-        "request is not known without their manifests"
+        "{pods}: {predicates} only partly evaluated: the requests of pods in the state "
+        "files are unknown without manifests"
     )
 
 
 class DecisionNotMeasured(NotAskedNote):
-    sentence = "{pods}: {predicates} could not be asked; numalet does not measure it"
+    sentence = "{pods}: {predicates} not evaluated: numalet does not measure it"
 
 
 class DecisionNodeFeaturesUnknown(NotAskedNote):
     sentence = (
-        "{pods}: {predicates} could not be asked; what the node's container runtime supports is "
-        "not known"
+        "{pods}: {predicates} not evaluated: the features of the node's container runtime "
+        "are unknown"
     )
 
 

@@ -103,7 +103,7 @@ class OtherMachine(Value):
     """The pod on another, empty machine with the same configuration."""
 
     code: ClassVar[str] = "explain/other-machine"
-    sentence: ClassVar[str] = "the pod goes to the machine {machine}, with nothing else on it"
+    sentence: ClassVar[str] = "the pod runs alone on the machine {machine}"
     position: int
     machine: str
 

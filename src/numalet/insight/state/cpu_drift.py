@@ -29,7 +29,7 @@ class DriftCpusGone(Finding):
 
 class DriftCpusNew(Finding):
     sentence = (
-        "the CPUs {cpus} are not in the file: they are new, came online, or were reserved with "
+        "the file does not list CPUs {cpus}: they are new, now online, or were reserved with "
         "strict-cpu-reservation"
     )
     cpus: str

@@ -45,8 +45,9 @@ class StateContainerIds(WarningFinding):
 
 class StateEmptyDefault(WarningFinding):
     sentence = (
-        "the pool is empty, and {pods} pods hold CPUs; the next start of the kubelet fails. It "
-        "comes about itself when strict-cpu-reservation is on and all other CPUs are given away"
+        "the pool is empty, and {pods} pods hold CPUs; the next start of the kubelet fails. The "
+        "kubelet itself writes this if strict-cpu-reservation is on and all other CPUs are "
+        "allocated"
     )
     why = "Under the policy static the pool is never empty while containers have exclusive CPUs."
     pods: int

@@ -71,8 +71,8 @@ class StateDeviceListedTwice(Finding):
 
 class StateDeviceResponse(WarningFinding):
     sentence = (
-        "what the plugin of {resource} answered for container {container} of pod {pod} can not be "
-        "decoded; the kubelet passes the entry over"
+        "cannot decode the answer of the plugin of {resource} for container {container} of pod "
+        "{pod}; the kubelet ignores the entry"
     )
     why = "The plugin's answer is a message of the plugin API."
     pod: str
@@ -83,7 +83,7 @@ class StateDeviceResponse(WarningFinding):
 class StateDeviceUnregistered(WarningFinding):
     sentence = (
         "container {container} of pod {pod} holds {resource}, which is not registered: its plugin "
-        "was gone"
+        "had stopped"
     )
     why = _DEVICES
     pod: str

@@ -36,7 +36,7 @@ class StateNoneHoldsMemory(Finding):
 
 
 class StateNoNodeMap(Finding):
-    sentence = "{pods} pods hold memory, but there is no node map"
+    sentence = "{pods} pods hold memory, but the node map is missing"
     why = "With memory given away there is a node map."
     pods: int
 

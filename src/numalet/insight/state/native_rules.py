@@ -61,7 +61,7 @@ class StateNativeNodeClasses(NativeNote):
 class StateNativePageSize(NativeNote):
     sentence = (
         "a kubelet does not start with this file on this machine: NUMA node {node} does not list "
-        "pages of {type}, and the file says that it has none of them"
+        "pages of {type}, and the file lists 0 of them"
     )
     node: int
     type: str

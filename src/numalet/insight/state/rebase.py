@@ -72,8 +72,8 @@ class RebaseTypesDiffer(Finding):
 
 class RebaseTooLittleMemory(Finding):
     sentence = (
-        "{size_bytes} bytes of {type} on {group} do not fit: {free_bytes} are free beside what is "
-        "kept"
+        "{size_bytes} bytes of {type} on {group} do not fit: the kept allocations leave "
+        "{free_bytes}"
     )
     type: str
     group: str

@@ -96,7 +96,7 @@ class UpgradeOption(NoteFinding):
 
 
 class UpgradeRule(NoteFinding):
-    sentence = "from v{before} to v{after} a rule comes: {rule}"
+    sentence = "new rule between v{before} and v{after}: {rule}"
     rule: str
     name: str
     before: str
