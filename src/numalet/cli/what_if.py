@@ -137,17 +137,11 @@ def _write_page(rows: list[VariantRow], pictures: PictureFiles) -> None:
 
 
 def _rows(prepared: PreparedMatrix, orders: int, seed: int) -> list[VariantRow]:
-    from numalet.cli.progress import Progress
+    from numalet.cli import progress
     from numalet.insight.explain import matrix
     from numalet.insight.usecases import comparing as gathering
 
     asked = gathering.orders(orders, len(prepared.pods), seed)
     whole = len(prepared.variants) * len(prepared.pods) * len(asked)
-    progress = Progress(whole, "admissions")
-    try:
-        return [
-            matrix.row(variant, prepared.pods, asked, progress.advance)
-            for variant in prepared.variants
-        ]
-    finally:
-        progress.finish()
+    with progress.steps(whole, "admissions") as done:
+        return [matrix.row(variant, prepared.pods, asked, done) for variant in prepared.variants]
