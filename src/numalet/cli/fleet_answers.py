@@ -137,8 +137,8 @@ def what_if(
     from numalet.insight.fleet import variants as asking
     from numalet.insight.output import fleet_days_document
 
-    with progress.steps(len(others), "nodes") as done:
-        answer = asking.what_if(cluster, others, other_scoring=scoring, done=done)
+    with progress.steps(len(others), "nodes") as bar:
+        answer = asking.what_if(cluster, others, other_scoring=scoring, done=bar.advance)
     if form is FleetFormat.TABLE:
         fleet_days_view.what_if(cluster, answer)
         return 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -80,10 +80,10 @@ def _show_time(text: str, is_over: threading.Event) -> None:
 
 
 @contextmanager
-def steps(whole: int, text: str) -> Iterator[Callable[[], None]]:
-    """Return a function to call after each step; the bar is on the error stream."""
+def steps(whole: int, text: str) -> Iterator[Progress]:
+    """Show the progress of this many steps while the block runs."""
     bar = Progress(whole, text)
     try:
-        yield bar.advance
+        yield bar
     finally:
         bar.finish()

@@ -143,5 +143,7 @@ def _rows(prepared: PreparedMatrix, orders: int, seed: int) -> list[VariantRow]:
 
     asked = gathering.orders(orders, len(prepared.pods), seed)
     whole = len(prepared.variants) * len(prepared.pods) * len(asked)
-    with progress.steps(whole, "admissions") as done:
-        return [matrix.row(variant, prepared.pods, asked, done) for variant in prepared.variants]
+    with progress.steps(whole, "admissions") as bar:
+        return [
+            matrix.row(variant, prepared.pods, asked, bar.advance) for variant in prepared.variants
+        ]
