@@ -97,14 +97,14 @@ async def test_what_the_author_of_a_file_should_know_is_an_event_of_its_pod(tmp_
             each for each in agent.controller.view().events if each.reason == "ManifestRemarks"
         )
         assert (event.pod_name, event.kind) == ("one-node-a", EventKind.WARNING)
-        for said in ("a.yaml", "kind", "1 after it are ignored", "image"):
+        for said in ("a.yaml", "kind", "ignores 1 others", "image"):
             assert said in event.message
 
 
 async def test_a_missing_folder_is_reported_at_the_start_and_waited_for(tmp_path: Path) -> None:
     folder = tmp_path / "manifests"
     given = agents.settings(tmp_path / "root", manifests=folder)
-    assert [each.code for each in given.notes] == ["agent/manifests-missing"]
+    assert [each.code for each in given.notes] == ["input/not-found"]
 
     async with agents.running(given) as agent:
         assert agent.names() == []

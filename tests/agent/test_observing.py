@@ -245,7 +245,7 @@ def test_a_kubelet_whose_configuration_is_not_known_is_checked_all_the_same(
     asyncio.run(scene())
     given = agents.settings(tmp_path / "other", kubelet_root=kubelet.root)
     notes = [each.code for each in settings.observing(given, tmp_path / "no-proc").notes]
-    assert "agent/kubelet-config-unknown" in notes
+    assert "input/assumed" in notes
 
 
 async def test_the_configuration_that_is_named_wins(kubelet: KubeletNode, tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_a_broken_configuration_of_the_kubelet_is_a_note(
     seeing = settings.observing(given, tmp_path / "no-proc")
     assert [each.code for each in seeing.notes][-2:] == [
         "config-file/kind",
-        "agent/kubelet-config-unknown",
+        "input/assumed",
     ]
     assert seeing.config_file is None
 

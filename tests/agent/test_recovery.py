@@ -141,7 +141,7 @@ async def test_a_running_pod_whose_promise_is_gone_stops_the_start(tmp_path: Pat
     await _two_pods(tmp_path)
     for name in ("cpu_manager_state", "memory_manager_state"):
         (tmp_path / name).unlink()
-    with refused_with("agent/node-state-lost-hold"):
+    with refused_with("input/invalid"):
         async with agents.running(agents.settings(tmp_path)):
             pass
     given = agents.settings(tmp_path, on_invalid_state=OnInvalidState.REBASE)

@@ -63,7 +63,7 @@ def test_a_described_machine_is_no_place_for_real_programs(tmp_path: Path) -> No
     options = AgentOptions(
         root=tmp_path, machine=MachineChoice("2n8c1t", "16Gi"), runtime=RuntimeKind.PROCESS
     )
-    with refused_with("agent/described-machine"):
+    with refused_with("input/not-supported"):
         settings.resolve(options)
 
 

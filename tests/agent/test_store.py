@@ -164,7 +164,7 @@ def test_the_root_folder_is_ours_alone(tmp_path: Path) -> None:
     open_to_all = tmp_path / "open"
     open_to_all.mkdir()
     open_to_all.chmod(0o777)
-    with refused_with("agent/root-not-ours"):
+    with refused_with("input/forbidden"):
         Store(open_to_all, pod_record.encode, pod_record.decode).open()
 
 
@@ -178,8 +178,9 @@ def test_a_folder_with_things_of_others_is_no_root_folder(tmp_path: Path) -> Non
     with pytest.raises(BadInput) as refused:
         Store(tmp_path / "etc", pod_record.encode, pod_record.decode).open()
     (finding,) = refused.value.findings
-    assert (finding.code, finding.fields["others"]) == ("agent/root-in-use", "hosts, runs")
-    with refused_with("agent/root-in-use"):
+    assert finding.code == "input/conflict"
+    assert "(hosts, runs)" in str(finding)
+    with refused_with("input/conflict"):
         SharedState(tmp_path / "etc").prepare()
     assert {"hosts", "runs"} == {each.name for each in (tmp_path / "etc").iterdir()}
     for name in ("empty", "mine"):

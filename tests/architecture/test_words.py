@@ -80,7 +80,6 @@ _KEPT = frozenset(
         "found",  # A field of findings, in documents and records.
         # Classes named after their codes, which are a contract.
         "RebaseCpusTaken",
-        "AgentRootNotOurs",
         "RuntimeOfferNotTaken",
         "RuntimeProgramNotFound",
     }

@@ -124,7 +124,7 @@ def test_why_nothing_can_be_published_is_said(
     kubelet = made(tmp_path)
     config = str((kubelet.root / "config.yaml").rename(tmp_path / "kubelet.yaml"))
     assert run([*words(kubelet), "--dry-run"]) == 2
-    assert "is not known" in capsys.readouterr().err
+    assert "is unknown" in capsys.readouterr().err
 
     (kubelet.root / "cpu_manager_state").write_text("{}")
     assert run([*words(kubelet), "--dry-run", "-c", config]) == 2
@@ -173,5 +173,5 @@ def test_a_root_that_is_not_there_is_said_without_options_of_other_commands(
     assert run(["publish", "--dry-run", "-m", "2n4c", "--kubelet-root", str(gone)]) == 2
     told = capsys.readouterr().err
     assert f"error: there is no directory '{gone}'" in told
-    assert "is this its PodResources socket?" in told
+    assert "this is its PodResources socket" in told
     assert "--s" not in told.replace("--memory-per-node", "")

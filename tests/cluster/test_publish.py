@@ -191,7 +191,7 @@ def test_zones_of_another_manager_stay_its_own_unless_forced(defined: ControlPla
             await until(lambda: bool(topology.counts.failed))
             await until(lambda: work.writers.numa_node.is_current)
             codes = {each.code for each in work.reported}
-            assert codes == {"publish/node-unknown", "publish/foreign-zones"}
+            assert codes == {"input/unreadable", "publish/foreign-zones"}
             assert '"nfd"' in " ".join(map(str, work.reported))
             assert defined.get(TOPOLOGY)["zones"] == []
         async with at_work(defined, force=True) as work:

@@ -293,7 +293,7 @@ def test_an_object_that_is_refused_is_an_exit_status_and_a_sentence() -> None:
         bench.server.scripted.append(Scripted(403, {}, b'{"message": "not for you"}'))
         code, _, errors = await ended("publish", "--once", *bench.words)
         assert code == 0
-        assert "publish/node-unknown" in errors
+        assert "input/unreadable" in errors
         assert "not for you" in errors
         for answer in (Scripted(403), Scripted(200, {}, b"no JSON")):
             bench.server.scripted.append(answer)
@@ -344,7 +344,7 @@ def test_metrics_count_what_was_written() -> None:
             )
         code, _, errors = await ended("publish", "--metrics", "nowhere:1x", *bench.words)
         assert code == 2
-        assert "metrics can not be served" in errors
+        assert "cannot serve metrics" in errors
 
     run(scenario)
 
@@ -371,6 +371,6 @@ def test_a_node_that_can_not_be_read_is_said() -> None:
             words = ("--kubelet-root", name, *MACHINE, "--node-name", "n7")
             code, output, errors = await ended("publish", "--dry-run", *words)
             assert (code, output) == (2, "")
-            assert "is not known" in errors
+            assert "is unknown" in errors
 
     asyncio.run(scenario())

@@ -15,6 +15,7 @@ from numalet.agent.controller.holders import CONTAINER, Holders, RunHolder
 from numalet.agent.controller.settings import AgentSettings, RuntimeKind
 from numalet.agent.controller.shared_state import FOLDER, HOLDERS, Content, SharedState
 from numalet.agent.controller.store import StoredState
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
 from numalet.core.model.value import Value, replace
 from numalet.core.workload.record import PodRecord
@@ -23,11 +24,7 @@ from numalet.core.workload.spec import Runner, of_command
 from numalet.io.documents.typed import Place
 from numalet.io.documents.workload import WorkloadOptions, decode_workload
 from numalet.shared.findings.agent import (
-    AgentCommandOfOlderRelease,
-    AgentCommandOutOfSight,
     AgentCommandsAdopted,
-    AgentCommandsAreReal,
-    AgentOtherConfiguration,
 )
 
 
@@ -87,11 +84,21 @@ def clear_shared_state(settings: AgentSettings) -> None:
 def _refusal(settings: AgentSettings, holders: Holders, holder: RunHolder) -> Finding | None:
     """The reason why an agent cannot adopt this command."""
     if settings.runtime is not RuntimeKind.PROCESS:
-        return AgentCommandsAreReal(pid=holder.pid)
+        return input_error.Conflict(
+            f"process {holder.pid}, a 'numalet run', holds CPUs and memory of this root folder, "
+            "and an agent with --runtime fake cannot adopt it; choose another --root"
+        )
     if not holder.manifest:
-        return AgentCommandOfOlderRelease(pid=holder.pid)
+        return input_error.NotSupported(
+            f"process {holder.pid} is a 'numalet run' of an older release, which the agent cannot "
+            "adopt; start the agent after the command has ended"
+        )
     if holders.pid_here(holder) is None:
-        return AgentCommandOutOfSight(pid=holder.pid)
+        return input_error.Conflict(
+            f"process {holder.pid}, a 'numalet run', holds CPUs and memory of this root folder in "
+            "another PID namespace; start the agent in that namespace, or after the command has "
+            "ended"
+        )
     return None
 
 
@@ -104,7 +111,12 @@ def _check(settings: AgentSettings, content: Content) -> None:
         pids = ", ".join(str(each.pid) for each in content.live)
         where = Location(str(settings.root))
         text = str(bad.findings[0].fields.get("text", bad.findings[0]))
-        raise BadInput([AgentOtherConfiguration(pids=pids, text=text, where=where)]) from None
+        raise input_error.Conflict(
+            f"the processes {pids} of 'numalet run' got their CPUs and memory with a "
+            f"configuration that conflicts with the agent's ({text}); start the agent with their "
+            "configuration, or after they have ended",
+            where=where,
+        ).bad_input() from None
 
 
 def _record(settings: AgentSettings, holder: RunHolder, since: datetime) -> PodRecord:

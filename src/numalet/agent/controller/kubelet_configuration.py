@@ -16,13 +16,13 @@ from numalet.agent.controller.recovery import Premises
 from numalet.core.config.releases import versions
 from numalet.core.config.releases.release import Release
 from numalet.core.config.releases.versions import FollowedRelease
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.value import Value, replace
 from numalet.io import kubelet_program, kubelets
 from numalet.io.documents import kubelet_config
 from numalet.io.documents.kubelet_config import ConfigSources
 from numalet.io.kubelets import KubeletProcess
-from numalet.shared.findings.agent import AgentKubeletConfigUnknown
 
 _Identity: TypeAlias = tuple[object, ...]
 
@@ -113,7 +113,10 @@ class ConfigurationReader:
         return ObservedConfiguration(premises, followed, _name_of(sources, process))
 
     def _unknown(self) -> Finding:
-        return AgentKubeletConfigUnknown(root=str(self.root))
+        return input_error.Assumed(
+            f"the kubelet configuration of {self.root} is unknown, so the agent cannot check "
+            "whether the kubelet would start with its state files; pass it with -c"
+        )
 
 
 def _following(premises: Premises, followed: FollowedRelease) -> Premises:

@@ -29,10 +29,10 @@ from numalet.agent.host import logs
 from numalet.agent.servers.dashboard import DashboardLinks
 from numalet.agent.servers.door import AgentView, Door, OwnershipMode
 from numalet.agent.telemetry import admission_log, node_log
+from numalet.core.model import input_error
 from numalet.core.model.findings import Finding
 from numalet.io import tasks
 from numalet.io.files import atomic
-from numalet.shared.findings.agent import AgentOtherOwner
 from numalet.shared.web.loop_log import LoopLog
 from numalet.wording import log_line
 from numalet.wording.log_line import LogFormat, LogLine
@@ -77,7 +77,15 @@ async def _run(settings: AgentSettings, beside: WorkBeside | None) -> None:
     asked, settings = settings, _standing(settings, others)
     log.write([log_line.of_finding(each) for each in settings.notes if each not in asked.notes])
     for each in others:
-        log.write([log_line.of_finding(AgentOtherOwner(owner=each.who))])
+        log.write(
+            [
+                log_line.of_finding(
+                    input_error.Conflict(
+                        f"{each.who} already pins CPUs or memory, so the agent only observes"
+                    )
+                )
+            ]
+        )
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -27,7 +27,7 @@ from numalet.io.documents.typed import Place
 from numalet.io.documents.workload import Programs, WorkloadOptions
 from numalet.io.files import folder_news, trust
 from numalet.io.findings.documents import DocumentUnreadable
-from numalet.shared.findings.agent import ManifestsBug, ManifestsFirstAlone
+from numalet.shared.findings.agent import ManifestsBug
 
 FULL_READ_SECONDS: Final = 20.0
 LARGEST_BYTES: Final = 10 * 1024 * 1024
@@ -202,7 +202,13 @@ class ManifestFolder:
             findings.add(each.of_severity(Severity.WARNING))
         if len(filled) > 1:
             others = len(filled) - 1
-            findings.add(ManifestsFirstAlone(others=others, where=place.location))
+            findings.add(
+                input_error.Ignored(
+                    f"the agent uses the first document and ignores {others} others; write one "
+                    "pod in each file",
+                    where=place.location,
+                )
+            )
         return self._static_pod(first.value, origin, place, findings), findings.all
 
     def _static_pod(

@@ -18,7 +18,6 @@ from numalet.core.model.findings import BadInput
 from numalet.core.model.value import Value
 from numalet.io import kubelets
 from numalet.io.files import state_directory
-from numalet.shared.findings.agent import AgentKubeletPins
 
 PROC: Final = kubelets.PROC
 NRI_SOCKET: Final = Path("/var/run/nri/nri.sock")
@@ -109,7 +108,14 @@ def _is_same(one: Path, other: Path) -> bool:
 
 def refuse_to_enforce(owners: Iterable[Owner]) -> None:
     """Raise ``BadInput`` if a kubelet pins: it would undo the agent's settings."""
-    pinning = [AgentKubeletPins(owner=each.who) for each in _pinning(owners)]
+    pinning = [
+        input_error.Conflict(
+            f"{each.who} pins CPUs or memory too, and the two would undo each other's work; stop "
+            "it, set its cpuManagerPolicy and memoryManagerPolicy to none, or use --ownership "
+            "observe"
+        )
+        for each in _pinning(owners)
+    ]
     if pinning:
         raise BadInput(pinning)
 

@@ -26,6 +26,7 @@ from numalet.core.config.behaviour import Behaviour
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import StartRefused
 from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
@@ -41,9 +42,7 @@ from numalet.core.workload.spec import WorkloadSource
 from numalet.insight.state import restart_check
 from numalet.insight.state.rebase import Lost, Rebased
 from numalet.shared.findings.agent import (
-    AgentNodeStateLostHold,
     AgentRecordLost,
-    AgentStartRefused,
     AgentStateInvalid,
 )
 from numalet.wording import kubelet_start
@@ -120,9 +119,9 @@ def start_node(
         return RestoredNode(started)
     # Rebasing cannot repair a wrong configuration.
     if not restart_check.is_about_files(started):
-        raise BadInput(
-            [AgentStartRefused(text=kubelet_start.text(started), stage=started.stage.value)]
-        )
+        raise input_error.Invalid(
+            f"the node does not start with this configuration: {kubelet_start.text(started)}"
+        ).bad_input()
     checked = restart_check.check(premises.config, premises.machine, files, premises.behaviour)
     rebased = checked.rebased
     if rebased is not None and _may_rebase(premises, checked.drift, rebased):
@@ -274,13 +273,13 @@ def _refuse_lost_holds(premises: Premises, record: PodRecord, moved: Sequence[st
     if not moved or premises.on_invalid_state is OnInvalidState.REBASE:
         return
     where = Location(premises.root)
-    raise BadInput(
-        [
-            AgentNodeStateLostHold(
-                pod=str(record.workload.pod), containers=", ".join(moved), where=where
-            )
-        ]
-    )
+    raise input_error.Invalid(
+        f"{record.workload.pod} is running, but the state files have no allocation for its "
+        f"containers ({', '.join(moved)}); a crash cannot cause that, so the files were changed. "
+        "Restore them, end the pod, or start the agent with --on-invalid-state=rebase to place "
+        "the pod again",
+        where=where,
+    ).bad_input()
 
 
 def _asks_again(record: PodRecord, now: datetime) -> bool:

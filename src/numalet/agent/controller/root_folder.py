@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Final
 
 from numalet.agent.controller import journal, node_file, record_file
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.dashboard import history
 from numalet.io.agent_client.places import KUBECONFIG, SOCKET_NAME
 from numalet.io.files import state_directory, trust
-from numalet.shared.findings.agent import AgentOthersFiles, AgentRootInUse, AgentRootNotOurs
 
 LOCK: Final = "node-state.lock"
 _OLDER_LOCK: Final = "books.lock"
@@ -52,9 +52,11 @@ def check(root: Path) -> None:
     except FileNotFoundError:
         return
     if others:
-        raise BadInput(
-            [AgentRootInUse(path=str(root), others=_listed(others), where=Location(str(root)))]
-        )
+        raise input_error.Conflict(
+            f"{root} is not the root folder of an agent and contains other files "
+            f"({_listed(others)}); choose a new or empty folder",
+            where=Location(str(root)),
+        ).bad_input()
 
 
 def claim(root: Path, folders: Iterable[str] = ()) -> None:
@@ -71,13 +73,11 @@ def claim(root: Path, folders: Iterable[str] = ()) -> None:
         # Check after mkdir: files of others may be older than the present mode.
         others = trust.of_others(each)
         if others:
-            raise BadInput(
-                [
-                    AgentOthersFiles(
-                        path=str(each), others=_listed(others), where=Location(str(each))
-                    )
-                ]
-            )
+            raise input_error.Forbidden(
+                f"{each} has files of other users ({_listed(others)}); remove them, or choose "
+                "another --root",
+                where=Location(str(each)),
+            ).bad_input()
 
 
 def _not_private(folder: Path) -> Finding | None:
@@ -87,11 +87,10 @@ def _not_private(folder: Path) -> Finding | None:
         return None
     if status.st_uid == os.geteuid() and not status.st_mode & _OTHERS_WRITE:
         return None
-    return AgentRootNotOurs(
-        path=str(folder),
-        owner=status.st_uid,
-        mode=f"{stat.S_IMODE(status.st_mode):04o}",
-        user=os.geteuid(),
+    return input_error.Forbidden(
+        f"the root folder belongs to user {status.st_uid} and has mode "
+        f"{stat.S_IMODE(status.st_mode):04o}, but it must belong to user {os.geteuid()} with mode "
+        "0700; run chown and chmod 0700, or choose another --root",
         where=Location(str(folder)),
     )
 

@@ -27,7 +27,8 @@ from numalet.core.config.publish_settings import PublishSettings
 from numalet.core.config.releases import versions
 from numalet.core.config.releases.release import Release
 from numalet.core.config.reservation import Spread
-from numalet.core.model.findings import BadInput, Finding, Findings, Location
+from numalet.core.model import input_error
+from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.node_identity import NodeIdentity
 from numalet.core.model.value import Value, field, replace
@@ -39,7 +40,6 @@ from numalet.io.documents.kubelet_config import ConfigSources, LoadedConfig
 from numalet.io.documents.kubelet_version import KubeletAtHand
 from numalet.io.files import trust
 from numalet.io.machines import LoadedMachine, MachineChoice
-from numalet.shared.findings.agent import AgentDescribedMachine, AgentManifestsMissing
 from numalet.shared.kubernetes import node_object
 
 _GI: Final = 1 << 30
@@ -201,7 +201,14 @@ def _of_folders(options: AgentOptions) -> tuple[Finding, ...]:
         return others
     # It may be created later, or its name may be misspelt.
     where = Location(str(folder))
-    return (*others, AgentManifestsMissing(where=where))
+    return (
+        *others,
+        input_error.NotFound(
+            "the manifest folder does not exist; the agent waits for it, as the kubelet does",
+            where=where,
+            severity=Severity.WARNING,
+        ),
+    )
 
 
 def _kube_api(options: AgentOptions) -> KubeApi | None:
@@ -233,15 +240,12 @@ def _node_name(options: AgentOptions) -> str:
 def _refuse_described(options: AgentOptions, machine: LoadedMachine) -> None:
     """Programs cannot be pinned on a machine that is only described."""
     if options.machine.text is not None and options.runtime is RuntimeKind.PROCESS:
-        raise BadInput(
-            [
-                AgentDescribedMachine(
-                    machine=options.machine.text,
-                    nodes=len(machine.info.nodes),
-                    where=Location("-m"),
-                )
-            ]
-        )
+        raise input_error.NotSupported(
+            f"the agent cannot pin programs on {options.machine.text}, which is only described "
+            f"({len(machine.info.nodes)} NUMA nodes); use --runtime fake to try it, or leave out "
+            "-m",
+            where=Location("-m"),
+        ).bad_input()
 
 
 def observing(settings: AgentSettings, proc: Path = kubelets.PROC) -> AgentSettings:

@@ -23,6 +23,7 @@ from numalet.agent.publish.kubelet_source import KubeletReading, KubeletSource
 from numalet.agent.publish.metrics import PublishMetrics
 from numalet.agent.publish.publisher import NodePublisher, PublishChoice
 from numalet.core.config.publish_settings import PublishSettings
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.value import Value, field, replace
 from numalet.io import kubelets
@@ -33,7 +34,6 @@ from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient, RequestLimits
 from numalet.io.machines import MachineChoice
 from numalet.io.tasks import beside, together
-from numalet.shared.findings.publish import PublishNothing
 from numalet.shared.kubernetes import node_resource_topology
 from numalet.shared.publish.objects import NodeOwner
 from numalet.shared.web.loop_log import LoopLog
@@ -99,7 +99,12 @@ def shown(options: PublishOptions) -> tuple[dict[str, Any], tuple[Finding, ...]]
     ready = prepared(options)
     reading = ready.source.read()
     if reading.view is None:
-        raise BadInput([*map(_as_error, reading.findings), PublishNothing()])
+        raise BadInput(
+            [
+                *map(_as_error, reading.findings),
+                input_error.Required("nothing to publish of this node yet"),
+            ]
+        )
     name = ready.choice.node_name
     objects = reading.view.objects
     items = [dict(objects.class_object), objects.node_object(name, datetime.now(UTC))]
@@ -246,7 +251,12 @@ async def _once(ready: PreparedPublishing, access: Access, options: PublishOptio
         # gRPC and file reads block.
         reading: KubeletReading = await asyncio.to_thread(ready.source.read)
         if reading.view is None:
-            raise BadInput([*map(_as_error, reading.findings), PublishNothing()])
+            raise BadInput(
+                [
+                    *map(_as_error, reading.findings),
+                    input_error.Required("nothing to publish of this node yet"),
+                ]
+            )
         for each in reading.findings:
             report(each)
         writers.offer(reading.view)

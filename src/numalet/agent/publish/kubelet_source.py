@@ -18,6 +18,7 @@ from numalet.agent.controller.kubelet_configuration import (
     ObservedConfiguration,
 )
 from numalet.core.config.rules import StartRefused
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.value import Value
 from numalet.core.node import node as nodes
@@ -26,9 +27,7 @@ from numalet.insight.usecases import kubelet_at_hand
 from numalet.io.files import folder_news, kubelet_pod_folders, state_directory
 from numalet.io.pod_resources_client import JsonAnswer, PodResourcesClient
 from numalet.shared.findings.publish import (
-    PublishNoConfiguration,
     PublishNoPodResources,
-    PublishNotReadable,
 )
 from numalet.shared.publish import view
 from numalet.shared.publish.view import PublishedView
@@ -107,7 +106,12 @@ class KubeletSource:
         known: frozenset[str] | None,
     ) -> KubeletReading:
         if not configuration.file:
-            finding = PublishNoConfiguration(root=str(self.root))
+            finding = input_error.Required(
+                f"nothing is published, because the configuration of the kubelet of {self.root} "
+                "is unknown; run the command where the process of the kubelet is visible, or pass "
+                "its configuration with -c",
+                severity=Severity.WARNING,
+            )
             return KubeletReading(view=None, findings=(*configuration.findings, finding))
         given = None if allocatable is None else view.allocatable_of(allocatable)
         premises = configuration.premises
@@ -121,7 +125,16 @@ class KubeletSource:
         )
         if isinstance(started, StartRefused):
             text = kubelet_start.text(started, str(self.root))
-            return KubeletReading(view=None, findings=(PublishNotReadable(problem=text),))
+            return KubeletReading(
+                view=None,
+                findings=(
+                    input_error.Invalid(
+                        "nothing new is published, because no kubelet would start with these "
+                        f"state files: {text}",
+                        severity=Severity.WARNING,
+                    ),
+                ),
+            )
         node = _with_pods(started, known)
         pods = None if listed is None else view.pods_of(listed)
         return KubeletReading(view=view.of_answers(node, premises.config, given, pods))

@@ -12,8 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from numalet.agent.publish.publisher import NodePublisher
-from numalet.core.model.findings import BadInput
-from numalet.shared.findings.publish import PublishMetricsAddress
+from numalet.core.model import input_error
 from numalet.shared.web import accepting, pages
 from numalet.shared.web.serving import serving
 
@@ -56,7 +55,10 @@ class PublishMetrics(Collector):
         try:
             listener = accepting.tcp_listener(host.strip("[]") or _LOOPBACK, int(port))
         except (OSError, ValueError, OverflowError) as error:
-            raise BadInput([PublishMetricsAddress(value=address, problem=str(error))]) from None
+            raise input_error.Unavailable(
+                f"cannot serve metrics at {address}: {error}",
+                expected="a free port, such as 9090 or 0.0.0.0:9090",
+            ).bad_input() from None
         app = pages.application(lambda: generate_latest(registry), path="/{path:path}")
         async with serving(app, listener):
             yield

@@ -11,7 +11,8 @@ from typing import Any, Final
 import msgspec
 
 from numalet.core.config.publish_settings import PublishSettings
-from numalet.core.model.findings import BadInput, Finding
+from numalet.core.model import input_error
+from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.value import Mutable, Value, replace
 from numalet.io.documents import numa_node
 from numalet.io.kube_api import access as accesses
@@ -22,7 +23,6 @@ from numalet.io.kube_api.client import ApiClient
 from numalet.io.tasks import together
 from numalet.shared.findings.publish import (
     PublishCurrentAgain,
-    PublishNodeUnknown,
     PublishUnreachable,
 )
 from numalet.shared.kubernetes import node_resource_topology
@@ -167,9 +167,23 @@ async def owner_now(
         # A temporary refusal says nothing about the Node, so the caller tries again.
         if refused.status.is_temporary:
             raise BadInput([PublishUnreachable(problem=str(refused))]) from None
-        report(PublishNodeUnknown(node=node_name, problem=str(refused)))
+        report(
+            input_error.Unreadable(
+                f"cannot read the Node object of {node_name}, so the published objects have no "
+                f"owner: {refused}; set --node-name to the name of the Node, and grant the verb "
+                "get for nodes",
+                severity=Severity.WARNING,
+            )
+        )
     except ApiUnreachable as unreachable:
         raise BadInput([PublishUnreachable(problem=str(unreachable))]) from None
     except msgspec.MsgspecError as error:
-        report(PublishNodeUnknown(node=node_name, problem=str(error)))
+        report(
+            input_error.Unreadable(
+                f"cannot read the Node object of {node_name}, so the published objects have no "
+                f"owner: {error}; set --node-name to the name of the Node, and grant the verb get "
+                "for nodes",
+                severity=Severity.WARNING,
+            )
+        )
     return None

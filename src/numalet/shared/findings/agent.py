@@ -12,67 +12,11 @@ class AgentRootUnusable(Finding):
     error: str
 
 
-class AgentRootNotOurs(Finding):
-    code = "agent/root-not-ours"
-    sentence = (
-        "the root folder belongs to user {owner} and has mode {mode}; it must belong to user "
-        "{user}, who alone may write to it: chown and chmod 0700 it, or name another --root"
-    )
-    path: str
-    owner: int
-    mode: str
-    user: int
-
-
-class AgentOthersFiles(Finding):
-    code = "agent/others-files"
-    sentence = "in {path} are files of other users ({others}); remove them, or name another --root"
-    path: str
-    others: str
-
-
-class AgentRootInUse(Finding):
-    code = "agent/root-in-use"
-    sentence = (
-        "{path} has never been a root folder of an agent, and other things are in it ({others}); "
-        "name a new folder, or an empty one"
-    )
-    path: str
-    others: str
-
-
 class AgentNodeStateHeld(Finding):
     code = "agent/node-state-held"
     sentence = "process {holder} uses this root folder; only one agent can serve it at a time"
     path: str
     holder: str
-
-
-class AgentCommandOutOfSight(Finding):
-    code = "agent/command-out-of-sight"
-    sentence = (
-        "process {pid}, a 'numalet run', holds CPUs and memory of this root folder and runs in "
-        "another PID namespace; start the agent in that one, or when the command has ended"
-    )
-    pid: int
-
-
-class AgentCommandOfOlderRelease(Finding):
-    code = "agent/command-of-older-release"
-    sentence = (
-        "process {pid} is a 'numalet run' of an older release, which no agent can adopt; start the "
-        "agent when it has ended"
-    )
-    pid: int
-
-
-class AgentCommandsAreReal(Finding):
-    code = "agent/commands-are-real"
-    sentence = (
-        "process {pid}, a 'numalet run', holds CPUs and memory of this root folder, and an agent "
-        "with --runtime fake can not adopt it; use another --root"
-    )
-    pid: int
 
 
 class AgentCommandsAdopted(NoteFinding):
@@ -82,24 +26,6 @@ class AgentCommandsAdopted(NoteFinding):
         "as they are"
     )
     count: int
-
-
-class AgentOtherConfiguration(Finding):
-    code = "agent/other-configuration"
-    sentence = (
-        "commands of 'numalet run' (processes {pids}) got their CPUs and memory by a configuration "
-        "that conflicts with the agent's ({text}); start the agent with theirs, or when they have "
-        "ended"
-    )
-    pids: str
-    text: str
-
-
-class AgentStartRefused(Finding):
-    code = "agent/start-refused"
-    sentence = "the node does not start with this configuration: {text}"
-    text: str
-    stage: str
 
 
 class AgentStateInvalid(Finding):
@@ -121,43 +47,6 @@ class AgentRecordLost(Finding):
     uid: str
     file: str
     cause: str
-
-
-class AgentNodeStateLostHold(Finding):
-    code = "agent/node-state-lost-hold"
-    sentence = (
-        "{pod} is running, but the state files have no allocation for its containers "
-        "({containers}); a crash can not cause that, so the files were changed. Restore them, or "
-        "end the pod, or start with --on-invalid-state=rebase to have it placed anew"
-    )
-    pod: str
-    containers: str
-
-
-class AgentDescribedMachine(Finding):
-    code = "agent/described-machine"
-    sentence = (
-        "programs can not be pinned on a machine that is only described ({machine}, {nodes} NUMA "
-        "nodes); use --runtime fake to try it, or leave out -m"
-    )
-    machine: str
-    nodes: int
-
-
-class AgentKubeletPins(Finding):
-    code = "agent/kubelet-pins"
-    sentence = (
-        "{owner} pins CPUs or memory itself, and two owners undo each other's work; stop it, or "
-        "set its cpuManagerPolicy and memoryManagerPolicy to none, or only watch it with "
-        "--ownership observe"
-    )
-    owner: str
-
-
-class AgentOtherOwner(Finding):
-    code = "agent/other-owner"
-    sentence = "something else already pins CPUs or memory: {owner}; observing only"
-    owner: str
 
 
 class AgentNodeStateUnwritable(Finding):
@@ -201,15 +90,6 @@ class AgentRuntimeFailed(Finding):
     sentence = "the runtime failed; the agent tries again"
 
 
-class AgentKubeletConfigUnknown(NoteFinding):
-    code = "agent/kubelet-config-unknown"
-    sentence = (
-        "the configuration of the kubelet in {root} is not known, so the agent can not say "
-        "whether it would start with its state files; pass it with -c"
-    )
-    root: str
-
-
 class AgentOtherRoot(WarningFinding):
     code = "agent/other-root"
     sentence = (
@@ -245,11 +125,6 @@ class AgentOtherNodeState(OtherNodeState):
     )
 
 
-class AgentManifestsMissing(WarningFinding):
-    code = "agent/manifests-missing"
-    sentence = "the manifest folder does not exist; the agent waits for it, as a kubelet does"
-
-
 class ManifestsBug(Finding):
     code = "manifests/bug"
     sentence = (
@@ -257,12 +132,6 @@ class ManifestsBug(Finding):
         "affected, and the log of the agent has the details"
     )
     problem: str
-
-
-class ManifestsFirstAlone(WarningFinding):
-    code = "manifests/first-alone"
-    sentence = "a file holds one pod: the first document is used, and {others} after it are ignored"
-    others: int
 
 
 class RecordDamagedLine(Finding):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
+from numalet.core.model.findings import NoteFinding, WarningFinding
 
 
 class PublishRefused(WarningFinding):
@@ -38,20 +38,6 @@ class PublishForeignZones(WarningFinding):
     fix = "stop the other one on this node, or give --take-over; or leave it with --no-topology"
 
 
-class PublishNoConfiguration(WarningFinding):
-    code = "publish/no-configuration"
-    sentence = "nothing is published: the configuration of the kubelet of {root} is not known"
-    root: str
-    fix = "run it where the kubelet's process can be seen, or give its configuration with -c"
-
-
-class PublishNotReadable(WarningFinding):
-    code = "publish/not-readable"
-    sentence = "nothing is published: no kubelet would start with these state files: {problem}"
-    problem: str
-    why = "the state of the node can not be known from them; what was published before stays"
-
-
 class PublishNoPodResources(WarningFinding):
     code = "publish/no-pod-resources"
     sentence = (
@@ -60,28 +46,6 @@ class PublishNoPodResources(WarningFinding):
     )
     problem: str
     why = "where it answered before, what was published then stays until it answers again"
-
-
-class PublishNodeUnknown(WarningFinding):
-    code = "publish/node-unknown"
-    sentence = "the Node object of {node} can not be read: {problem}"
-    node: str
-    problem: str
-    why = "what is published has no owner then, and stays when the Node is deleted"
-    fix = "give the Node's name with --node-name, and the verb get for nodes"
-
-
-class PublishNothing(Finding):
-    code = "publish/nothing"
-    sentence = "there is nothing to publish of this node yet"
-
-
-class PublishMetricsAddress(Finding):
-    code = "publish/metrics-address"
-    sentence = "metrics can not be served at {value}: {problem}"
-    value: str
-    problem: str
-    fix = "name a free port, as 9090 or 0.0.0.0:9090"
 
 
 class PublishEnded(WarningFinding):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from numalet.core.model import input_error
 from numalet.core.model.findings import Location, Severity
-from numalet.shared.findings.publish import PublishNothing
 from numalet.wording import log_line
 
 
@@ -14,7 +14,7 @@ from numalet.wording import log_line
     [(Severity.ERROR, True), (Severity.WARNING, True), (Severity.NOTE, False)],
 )
 def test_the_line_of_a_finding_has_its_place_and_code(severity: Severity, is_error: bool) -> None:
-    finding = PublishNothing(where=Location("a.yaml")).of_severity(severity)
+    finding = input_error.Required("no name", where=Location("a.yaml")).of_severity(severity)
     line = log_line.of_finding(finding)
     assert (line.message, line.keys) == (finding.located, {"code": finding.code})
     assert "a.yaml" in line.message
