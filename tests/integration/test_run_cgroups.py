@@ -56,7 +56,7 @@ def test_nothing_starts_where_the_promise_is_not_in_force(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("hits", "told"), [("1", "used more than its memory"), ("0", "had no memory left")]
+    ("hits", "told"), [("1", "exceeded its memory limit"), ("0", "had no free memory")]
 )
 def test_a_kill_for_memory_is_reported(tmp_path: Path, hits: str, told: str) -> None:
     script = (
