@@ -22,8 +22,7 @@ from benchmarks import busy_nodes, page
 
 from numalet.core.cluster import shapes
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Controller, Origin
-from numalet.core.model.node_constraints import UNCONSTRAINED
-from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model.node_constraints import UNCONSTRAINED, NodeIdentity
 from numalet.core.model.pod import Container, Pod, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.node.node import Node

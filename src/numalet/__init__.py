@@ -99,9 +99,9 @@ if TYPE_CHECKING:
     from numalet.core.model.pod import QosClass as QosClass
     from numalet.core.model.quantity import Quantity as Quantity
     from numalet.core.node.node import Node as Node
-    from numalet.core.snapshot.changes import Changes as Changes
-    from numalet.core.snapshot.changes import diff_snapshots as diff_snapshots
+    from numalet.core.snapshot.placement import Changes as Changes
     from numalet.core.snapshot.placement import Placement as Placement
+    from numalet.core.snapshot.placement import diff_snapshots as diff_snapshots
     from numalet.core.snapshot.slots import ExtraManager as ExtraManager
     from numalet.core.snapshot.snapshot import Snapshot as Snapshot
     from numalet.insight.python_api.clusters import fit as fit
@@ -143,7 +143,7 @@ _PUBLIC = {
     "BadInput": "numalet.core.model.findings",
     "Behaviour": "numalet.core.config.behaviour",
     "Candidates": "numalet.core.hints.provider",
-    "Changes": "numalet.core.snapshot.changes",
+    "Changes": "numalet.core.snapshot.placement",
     "Cluster": "numalet.core.cluster.cluster",
     "ConfigSources": "numalet.io.documents.kubelet_config",
     "Container": "numalet.core.model.pod",
@@ -186,7 +186,7 @@ _PUBLIC = {
     "check": "numalet.insight.python_api.questions",
     "check_restart": "numalet.insight.python_api.questions",
     "decision_rows": "numalet.insight.python_api.tables",
-    "diff_snapshots": "numalet.core.snapshot.changes",
+    "diff_snapshots": "numalet.core.snapshot.placement",
     "explain": "numalet.insight.python_api.questions",
     "fit": "numalet.insight.python_api.clusters",
     "free": "numalet.insight.python_api.clusters",

@@ -98,7 +98,7 @@ _CLASSES: Final[dict[tuple[str, str], _Pair]] = {
     ("numalet.io.machines", "LoadedMachine"): (_machine_html, _machine_rows),
     ("numalet.core.node.node", "Node"): (_node_html, _node_rows),
     ("numalet.core.admission.decision", "Decision"): (_decision_html, _decision_rows),
-    ("numalet.core.snapshot.changes", "Changes"): (_changes_html, _changes_rows),
+    ("numalet.core.snapshot.placement", "Changes"): (_changes_html, _changes_rows),
     ("numalet.insight.python_api.tables", "MatrixRows"): (_matrix_html, _matrix_rows),
 }
 """By module and name: the functions for the picture and for the rows of a data frame."""

@@ -19,7 +19,7 @@ from numalet.core.enforcement.settings import CgroupSettings
 from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot import placement
 from numalet.core.workload import changes
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from numalet.wording.log_line import LogLine
 from running import agents, faults
 from running.faults import Moment

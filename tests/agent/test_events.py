@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from numalet.core.workload.record import NodeEvent
+from numalet.core.workload.records import NodeEvent
 from numalet.shared.kubernetes import pod_object as kube_pod
 from numalet.shared.kubernetes import table_columns
 from running import agents

@@ -21,7 +21,7 @@ from numalet.agent.servers.door import RequestRefusal, RequestRefused
 from numalet.agent.servers.endpoints import PodResourcesSettings
 from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot import placement
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from numalet.core.workload.spec import Workload
 from numalet.io.rpc import device_plugin_v1beta1_pb2 as messages
 from numalet.io.tasks import together

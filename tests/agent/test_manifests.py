@@ -17,7 +17,7 @@ from numalet.core.config.behaviour import EXACT, NATIVE, Behaviour
 from numalet.core.model.findings import Severity
 from numalet.core.snapshot import placement
 from numalet.core.workload import static_pods
-from numalet.core.workload.record import EventKind
+from numalet.core.workload.records import EventKind
 from numalet.core.workload.spec import WorkloadSource
 from running import agents
 

@@ -18,7 +18,7 @@ from numalet.agent.host.runtime.port import Launch
 from numalet.agent.servers.door import RequestRefused
 from numalet.core.config.behaviour import EXACT, NATIVE, Behaviour
 from numalet.core.model.pod import ContainerKey
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from numalet.core.workload.spec import Workload, WorkloadSource
 from numalet.shared.kubernetes import pod_object
 from running import agents

@@ -15,7 +15,7 @@ from numalet.agent.controller.requests import (
     may_ask_a_plugin,
 )
 from numalet.core.managers.device.inventory import Device
-from numalet.core.workload.record import EventKind
+from numalet.core.workload.records import EventKind
 from numalet.core.workload.spec import Workload
 from running import agents
 

@@ -18,7 +18,7 @@ from numalet.core.model.pod import Pod
 from numalet.core.node import node as nodes
 from numalet.core.node import restarting
 from numalet.core.node.node import Node
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from numalet.core.workload.run import PodRun, Verdict
 from numalet.core.workload.spec import ContainerSpec, Workload
 from numalet.insight.simulate.scenario import RestartStep

@@ -17,7 +17,7 @@ from numalet.agent.controller.journal import FILE_NAME as JOURNAL
 from numalet.agent.controller.node_state import NodeState
 from numalet.agent.controller.wiring import Hooks
 from numalet.agent.servers.door import ChangeKind, PodChange, RequestRefusal, RequestRefused
-from numalet.core.workload.record import EventKind, NodeEvent, PodRecord
+from numalet.core.workload.records import EventKind, NodeEvent, PodRecord
 from numalet.core.workload.run import PodRun
 from running.agents import pod, running, settings
 from servers import views

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 from playwright.sync_api import Page, expect
 
-from numalet.cluster.shown_fleet import StillFleet
+from numalet.cluster.following import StillFleet
 from numalet.dashboard.application import application
 from running import browsers, dashboards
 from running.browsers import Visit

@@ -14,7 +14,7 @@ from numalet.agent.publish.command import PublishOptions
 from numalet.agent.publish.publisher import PublishChoice
 from numalet.cli.main import run
 from numalet.core.cluster import classes, published
-from numalet.core.config.publish_settings import PublishSettings
+from numalet.core.config.numalet_config import PublishSettings
 from numalet.core.managers.device.inventory import Device
 from numalet.core.model.findings import Location
 from numalet.core.node.node import Node

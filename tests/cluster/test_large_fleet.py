@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from numalet.cluster.hollow.heartbeats import RENEW_SECONDS
-from numalet.cluster.hollow.node_document import LEASE_SECONDS
+from numalet.cluster.hollow.node_document import LEASE_SECONDS, RENEW_SECONDS
 from numalet.cluster.hollow.publishing import ALIVE_SECONDS, BETWEEN_SECONDS
 from numalet.io.kube_api import access, client
 from running import fleet_observer

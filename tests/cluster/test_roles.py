@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from cluster import manifests
 from cluster.manifests import Permission
-from numalet.cluster.doctor import roles
+from numalet.cluster.doctor import facts
 
 
 def test_roles_allow_nothing_that_amounts_to_more() -> None:
@@ -30,6 +30,6 @@ def test_doctor_asks_for_what_accounts_are_allowed() -> None:
         allowed.setdefault(subject["name"], set()).update(manifests.permissions(role))
     asked = {
         name: {(each.group, each.resource, each.verb) for each in needed}
-        for name, needed in roles.ACCOUNTS.items()
+        for name, needed in facts.ACCOUNTS.items()
     }
     assert asked == {name: allowed[name] for name in asked}

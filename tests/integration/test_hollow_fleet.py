@@ -17,7 +17,7 @@ from numalet.cluster.hollow.publishing import HollowPublisher
 from numalet.cluster.hollow.state_folder import StateFolder
 from numalet.core.cluster import published
 from numalet.core.model.findings import BadInput, Location
-from numalet.core.workload.record import EventKind
+from numalet.core.workload.records import EventKind
 from numalet.io.documents import numa_node
 from numalet.shared.publish import view
 from running import fake_api_server, hollow_fleets

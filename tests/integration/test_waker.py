@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from numalet.cluster import waker
-from numalet.cluster.waker import LABEL, Waker
-from numalet.cluster.waking import WakingLimits
+from numalet.cluster.waker import LABEL, Waker, WakingLimits
 from numalet.core.cluster.cluster import Cluster
 from numalet.io.kube_api import client
 from running import fake_api_server, hollow_fleets

@@ -15,7 +15,7 @@ from numalet.core.cluster.objects import ListedState
 from numalet.core.cluster.published_state import PodHeld, PublishedState
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.findings import Finding
-from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model.node_constraints import NodeIdentity
 from numalet.core.node.node import Node
 from values import published_lives
 from values.published_lives import Life

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.core.config import kubelet_fields, percentages, reserved_memory, start
+from numalet.core.config import kubelet_fields, memory_policy, node_allocatable, start
 from numalet.core.config.kubelet_config import KubeletConfig
-from numalet.core.config.percentages import PercentageError
+from numalet.core.config.memory_policy import ReservedMemoryError
+from numalet.core.config.node_allocatable import PercentageError
 from numalet.core.config.releases import flag_table
-from numalet.core.config.reserved_memory import ReservedMemoryError
 from numalet.core.config.rules import NodeRules, StartRefused, StartStage
 from numalet.core.model.findings import BadInput
 from numalet.core.model.machine_info import CoreInfo, MachineInfo, NumaNodeInfo
@@ -119,9 +119,9 @@ def test_flags_lead_to_rules_a_refusal_or_bad_input(flags: list[tuple[str, str]]
 @given(NOISE | st.text(alphabet="0123456789:;,=-memoryhugpas Gi", max_size=30))
 def test_reserved_memory_is_read_or_refused(text: str) -> None:
     with contextlib.suppress(ReservedMemoryError):
-        entries = reserved_memory.parse(text)
+        entries = memory_policy.parse_flag_value(text)
         again = (
-            reserved_memory.parse(reserved_memory.text(entries).replace(",", ";"))
+            memory_policy.parse_flag_value(memory_policy.flag_text(entries).replace(",", ";"))
             if all(len(entry.limits) == 1 for entry in entries)
             else entries
         )
@@ -131,5 +131,5 @@ def test_reserved_memory_is_read_or_refused(text: str) -> None:
 @given(NOISE | st.floats(0, 100).map(str))
 def test_a_percentage_is_read_or_refused(text: str) -> None:
     with contextlib.suppress(PercentageError):
-        share = percentages.parse(f"{text}%")
+        share = node_allocatable.parse_percentage(f"{text}%")
         assert share.is_negative or share.is_above_all or 0 <= share.of(2**40) <= 2**40

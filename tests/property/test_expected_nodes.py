@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from numalet.core.cluster import classes, published
 from numalet.core.cluster.cluster import ClusterNode, Origin
-from numalet.core.cluster.expected import awaited, expected
-from numalet.core.cluster.holding import may_hold
+from numalet.core.cluster.holding import awaited, expected, may_hold
 from numalet.core.cluster.published_state import PodHeld, PublishedState
 from numalet.core.managers.cpu import ledger as cpu_ledger
 from numalet.core.managers.device import ledger as device_ledger

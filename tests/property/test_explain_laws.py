@@ -17,7 +17,7 @@ from numalet.core.admission.decision import Decision
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.machine_info import HugePages, MachineInfo
 from numalet.core.model.pod import Container, Pod
-from numalet.core.model.qos import qos_class
+from numalet.core.model.pod_demand import qos_class
 from numalet.core.model.quantity import Quantity
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node

@@ -15,7 +15,7 @@ from numalet.agent.findings import events
 from numalet.agent.findings.events import EventPromiseLost, EventStartFailed, Message
 from numalet.agent.findings.kubelet import KubeletCpusDiffer
 from numalet.core.model.findings import Finding, Location
-from numalet.core.workload.record import EventKind, NodeEvent
+from numalet.core.workload.records import EventKind, NodeEvent
 from numalet.core.workload.run import Cause
 from numalet.insight.state.rebase import RebaseCpusGone
 from numalet.shared.findings.runtime import RuntimeNotExecutable

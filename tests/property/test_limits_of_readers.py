@@ -22,7 +22,7 @@ from numalet.core.config import start
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model import limits
 from numalet.core.model.findings import BadInput, Finding, Findings, Severity
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from numalet.core.workload.run import PodRun
 from numalet.insight.usecases import scenario_file
 from numalet.io import devices, machines

@@ -14,7 +14,7 @@ import pytest
 
 from numalet.core.config.behaviour import EXACT
 from numalet.core.model.findings import BadInput, Findings
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from numalet.io.documents import pod_manifest, pod_record
 from numalet.io.documents.pod_table import checking, quick
 from numalet.io.documents.pod_table.kinds import (

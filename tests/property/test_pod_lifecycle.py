@@ -12,8 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from numalet.core.model.pod import ContainerKind
 from numalet.core.workload import folding
-from numalet.core.workload.lifecycle import Steps, next_steps
-from numalet.core.workload.phase import PodPhase, phase
+from numalet.core.workload.lifecycle import PodPhase, Steps, next_steps, phase
 from numalet.core.workload.run import ContainerPhase, Exit, ExitReason, PodRun
 from numalet.core.workload.spec import RestartPolicy, Workload
 from values.pod_runs import ADMITTED, REJECTED, START, accepted, workload

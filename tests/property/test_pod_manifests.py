@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.core.model import pod_demand, qos
+from numalet.core.model import pod_demand
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.pod import Container, ContainerKind, Pod
 from numalet.core.model.quantity import Quantity
@@ -175,4 +175,4 @@ def test_a_pod_asks_for_no_less_than_any_of_its_containers(
     for container in (*init, *apps):
         for name, request in container.requests.items():
             assert request <= total[name]
-    assert qos.qos_class((*init, *apps)) is qos.qos_class((*apps, *init))
+    assert pod_demand.qos_class((*init, *apps)) is pod_demand.qos_class((*apps, *init))

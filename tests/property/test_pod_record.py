@@ -14,7 +14,7 @@ from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass
 from numalet.core.model.quantity import Quantity
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from numalet.core.workload.run import (
     Cause,
     ContainerPhase,

@@ -16,7 +16,7 @@ from numalet.core.admission.decision import Decision
 from numalet.core.cluster import classes, published
 from numalet.core.cluster.published_state import PublishedState
 from numalet.core.model.findings import Location
-from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model.node_constraints import NodeIdentity
 from numalet.core.node.node import Node
 from numalet.core.snapshot import placement
 from numalet.io.documents import numa_node, numa_node_class

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from numalet.core.model.findings import Findings
 from numalet.core.workload import lifecycle
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from numalet.core.workload.static_pods import static_pod
 from numalet.io.documents import pod_record, workload_fields
 from numalet.io.documents.pod_table.table import TYPES

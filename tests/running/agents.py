@@ -16,7 +16,7 @@ from numalet.agent.controller.settings import AgentOptions, AgentSettings, Runti
 from numalet.agent.controller.wiring import Hooks
 from numalet.agent.host.runtime.fake import FakeRuntime
 from numalet.core.model.findings import Findings
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from numalet.core.workload.spec import Workload
 from numalet.io.documents import workload as workloads
 from numalet.io.documents.typed import Place

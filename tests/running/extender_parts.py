@@ -14,8 +14,7 @@ from starlette.types import ASGIApp
 
 from numalet.cluster import addresses
 from numalet.cluster.addresses import ListenAddress
-from numalet.cluster.extender.app import application
-from numalet.cluster.extender.bodies import BodyReader
+from numalet.cluster.extender.app import BodyReader, application
 from numalet.cluster.extender.log import ExtenderLog
 from numalet.cluster.extender.state import ExtenderRules, ExtenderState
 from numalet.cluster.following import FollowedClasses

@@ -16,7 +16,7 @@ from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.pod import ContainerKey
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
-from numalet.core.snapshot import runtime_sets
+from numalet.core.snapshot import placement
 from numalet.io.documents import kubelet_config
 from numalet.io.documents.kubelet_config import ConfigSources
 from numalet.io.files import state_directory
@@ -76,9 +76,7 @@ class KubeletNode:
     def promised(self, key: ContainerKey) -> Sets:
         """CPUs and NUMA nodes of a container, as its runtime is told."""
         snapshot = self.node.snapshot
-        return runtime_sets.cpus(snapshot, *key), frozenset(
-            runtime_sets.memory_nodes(snapshot, *key)
-        )
+        return placement.cpus(snapshot, *key), frozenset(placement.memory_nodes(snapshot, *key))
 
     def container(
         self,

@@ -20,10 +20,10 @@ from numalet.agent.servers.door import (
 )
 from numalet.agent.telemetry import admission_counts
 from numalet.agent.telemetry.metrics import Counts
-from numalet.core.admission.collector import Collector
+from numalet.core.admission.recorder import Collector
 from numalet.core.model.pod import ContainerKey
 from numalet.core.node.node import Node
-from numalet.core.workload.record import EventKind, NodeEvent, PodRecord
+from numalet.core.workload.records import EventKind, NodeEvent, PodRecord
 from numalet.core.workload.run import ContainerPhase, ContainerRun, Deletion, PodRun, Verdict
 from numalet.core.workload.spec import Workload
 from numalet.wording import kubelet

@@ -13,7 +13,7 @@ import pytest
 
 from numalet.agent.controller.wiring import Hooks
 from numalet.agent.servers.door import RequestRefusal, RequestRefused
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from running import faults
 from running.agents import manifest, running, settings, workload
 from running.faults import Moment

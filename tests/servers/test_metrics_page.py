@@ -14,7 +14,7 @@ from numalet.agent.servers.door import OwnershipMode
 from numalet.agent.telemetry import admission_counts, metric_definitions
 from numalet.agent.telemetry.metric_definitions import DEFINITIONS
 from numalet.agent.telemetry.metrics import Counts
-from numalet.core.admission.collector import Collector
+from numalet.core.admission.recorder import Collector
 from numalet.core.config.behaviour import NATIVE
 from numalet.wording.metric_help import HELP
 from servers import views

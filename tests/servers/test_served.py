@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from numalet.agent.servers.api.served import Served
 from numalet.core.model.findings import Findings
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from numalet.io.documents import workload
 from numalet.io.documents.typed import Place
 from numalet.io.documents.workload import WorkloadOptions

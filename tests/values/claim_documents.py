@@ -12,7 +12,7 @@ from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases import table
 from numalet.core.model.findings import Finding
 from numalet.core.model.machine_info import MachineInfo
-from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model.node_constraints import NodeIdentity
 from numalet.insight.lint import rules
 from numalet.insight.lint.subject import LintSubject
 from numalet.io.documents import device_claims, pod_manifest, yaml_source

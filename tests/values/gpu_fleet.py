@@ -10,8 +10,7 @@ from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.core.managers.device.inventory import Device
 from numalet.core.model.machine_info import CoreInfo, MachineInfo, NumaNodeInfo
-from numalet.core.model.node_constraints import UNCONSTRAINED
-from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model.node_constraints import UNCONSTRAINED, NodeIdentity
 from numalet.core.model.pod import Container, Pod, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.node import node as nodes

@@ -9,15 +9,14 @@ from typing import Any
 import msgspec
 
 from numalet.cluster.hollow import pod_reader
-from numalet.cluster.hollow.life import NodeLife
-from numalet.cluster.hollow.pod import HollowPod
+from numalet.cluster.hollow.life import HollowPod, NodeLife
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origin
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import StartRefused
 from numalet.core.managers.device.inventory import Device
 from numalet.core.model.findings import Findings
 from numalet.core.model.machine_info import MachineInfo
-from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model.node_constraints import NodeIdentity
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.io import machines

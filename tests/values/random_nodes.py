@@ -15,10 +15,14 @@ from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.core.config.releases import table
 from numalet.core.config.rules import StartRefused
 from numalet.core.managers.device.inventory import Device, Health
-from numalet.core.model import qos
+from numalet.core.model import pod_demand
 from numalet.core.model.machine_info import CoreInfo, HugePages, MachineInfo, NumaNodeInfo
-from numalet.core.model.node_constraints import UNCONSTRAINED, HostPort, NodeConstraints
-from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model.node_constraints import (
+    UNCONSTRAINED,
+    HostPort,
+    NodeConstraints,
+    NodeIdentity,
+)
 from numalet.core.model.pod import (
     Container,
     ContainerKind,
@@ -236,7 +240,7 @@ def shape(rng: random.Random) -> Pod:
         name="u",
         init_containers=tuple(early),
         app_containers=tuple(containers),
-        qos_class=qos.qos_class(every),
+        qos_class=pod_demand.qos_class(every),
         constraints=_constraints(rng),
         priority=2_000_000_001 if rng.random() < 0.05 else rng.choice([None, 0, 5]),
     )

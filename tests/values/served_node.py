@@ -15,12 +15,11 @@ from numalet.core.model import machine_shape
 from numalet.core.model.kubelet_view import kubelet_view
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.pod import Container, ContainerKind, Pod
-from numalet.core.model.qos import qos_class
+from numalet.core.model.pod_demand import qos_class
 from numalet.core.model.quantity import Quantity
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
-from numalet.core.workload.record import PodRecord
-from numalet.core.workload.records import Records
+from numalet.core.workload.records import PodRecord, Records
 from numalet.core.workload.run import PodRun, Verdict
 from numalet.core.workload.spec import Workload
 from values.device_bench import GPU, NIC, devices

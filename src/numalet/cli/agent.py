@@ -169,7 +169,7 @@ def agent(options: AgentOptions) -> None:
     beside = None
     if resolved.publish is not None if options.publish is None else options.publish:
         from numalet.agent.publish import in_agent
-        from numalet.core.config.publish_settings import PublishSettings
+        from numalet.core.config.numalet_config import PublishSettings
 
         file = options.kubeconfig
         given = PublishSettings(kubeconfig=None if file is None else str(file))

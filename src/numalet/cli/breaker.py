@@ -182,7 +182,7 @@ def undo(options: UndoOptions) -> None:
     """
     import asyncio
 
-    from numalet.cluster.breaker import audit as audits
+    from numalet.cluster.breaker import breaker_metrics as audits
     from numalet.cluster.breaker import undoing
 
     to = options.cluster.access()

@@ -13,8 +13,7 @@ from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput
 
 if TYPE_CHECKING:
-    from numalet.core.cluster.cluster import Cluster
-    from numalet.core.cluster.trace import Arrival
+    from numalet.core.cluster.cluster import Arrival, Cluster
     from numalet.insight.fleet.assessing import Assessor
     from numalet.insight.fleet.free import FreeQuestion
     from numalet.insight.fleet.kube_scheduler import Scoring

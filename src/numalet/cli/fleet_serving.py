@@ -59,7 +59,7 @@ class FleetDashboardOptions(Options):
 def fleet_dashboard(options: FleetDashboardOptions) -> None:
     """Show a cluster in a browser: traps, free room per NUMA node, and where a pod would fit."""
     from numalet.cli import dashboard_serving, fleet_sources
-    from numalet.cluster.shown_fleet import StillFleet
+    from numalet.cluster.following import StillFleet
 
     address = dashboard_serving.address(options.listen)
     if options.source.is_live:

@@ -119,7 +119,7 @@ async def followed_dashboard(
     """
     from numalet.cli import dashboard_serving
     from numalet.cluster import following
-    from numalet.cluster.shown_fleet import FollowedFleet
+    from numalet.cluster.following import FollowedFleet
     from numalet.cluster.signals import until_signal
     from numalet.io.tasks import together
 

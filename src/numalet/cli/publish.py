@@ -106,7 +106,7 @@ class PublishOptions(Options):
 def publish(options: PublishOptions) -> None:
     """Publish which CPUs, memory and devices of this node are held, for schedulers and fleet."""
     from numalet.agent.publish import command
-    from numalet.core.config.publish_settings import PublishSettings
+    from numalet.core.config.numalet_config import PublishSettings
 
     kubeconfig = options.cluster.kubeconfig
     inputs = command.PublishOptions(

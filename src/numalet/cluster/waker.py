@@ -8,21 +8,146 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Final
 
-from numalet.cluster import waking
 from numalet.cluster.live import LiveCluster
 from numalet.cluster.signals import until_signal
-from numalet.cluster.waking import Touch, Waking, WakingLimits
-from numalet.core.cluster.cluster import Cluster
+from numalet.core.cluster import shapes
+from numalet.core.cluster.cluster import Cluster, ClusterPod
+from numalet.core.cluster.shapes import PodKey
 from numalet.core.cluster.verdicts import Verdicts
+from numalet.core.model.value import Value, replace
+from numalet.insight.fleet import kube_scheduler
 from numalet.io.kube_api import client, paths
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.values import Access
 from numalet.io.tasks import together
+
+# A pod that fits nowhere waits for an event that may change its rejection. For the scheduler a
+# change of a published state is not such an event, but a change of a Node's label is. Therefore
+# ``due`` names one node for each shape of waiting pods that a node would admit now and would not
+# before. One node suffices, since the scheduler tries the pod on all nodes.
+
+_GROWTH: Final = 2.0
+
+
+class WakingLimits(Value, kw_only=True):
+    """Limits of the frequency.
+
+    A node is touched at most once in ``node_seconds``; at most ``most_nodes`` are touched at one
+    time. A shape that still waits is tried again after ``again_seconds``, then twice as long, and
+    so on up to ``longest_seconds``.
+    """
+
+    node_seconds: float = 5.0
+    most_nodes: int = 20
+    again_seconds: float = 15.0
+    longest_seconds: float = 300.0
+
+
+class WaitingShape(Value):
+    """Waiting pods of one shape: the nodes that would admit one, and the next retry."""
+
+    nodes: frozenset[str]
+    again_at: float
+    pause_seconds: float
+    has_news: bool = False
+    """A touch was due, but exceeded the limits."""
+
+
+class Waking(Value, kw_only=True):
+    """The state between two plans. Times are seconds of any steady clock."""
+
+    shapes: Mapping[PodKey, WaitingShape] = MappingProxyType({})
+    touched_at: Mapping[str, float] = MappingProxyType({})
+    pods_of: Mapping[str, frozenset[str]] = MappingProxyType({})
+
+    @property
+    def again_at(self) -> float | None:
+        """When something may be due without any change."""
+        moments = (each.again_at for each in self.shapes.values() if each.nodes or each.has_news)
+        return min(moments, default=None)
+
+
+class Touch(Value):
+    """A node whose label changes, and a pod that waits for it."""
+
+    node_name: str
+    pod: str
+
+
+def due(
+    before: Waking,
+    cluster: Cluster,
+    verdicts: Verdicts,
+    now_seconds: float,
+    limits: WakingLimits = WakingLimits(),
+) -> tuple[Waking, tuple[Touch, ...]]:
+    """Return the next state, and the nodes to touch now, for the longest waiting pods first."""
+    resting = {
+        name: at for name, at in before.touched_at.items() if now_seconds < at + limits.node_seconds
+    }
+    occupied = _pods_of_undecided(cluster)
+    freed = {name for name, pods in before.pods_of.items() if pods - occupied.get(name, pods)}
+    touches: list[Touch] = []
+    after: dict[PodKey, WaitingShape] = {}
+    for pod in cluster.waiting():
+        key = shapes.key_of(pod)
+        if key in after:
+            continue
+        nodes = _nodes_for(cluster, verdicts, pod)
+        known = before.shapes.get(key)
+        if known is None:
+            # The scheduler tries a new pod by itself.
+            again_at = now_seconds + limits.again_seconds
+            after[key] = WaitingShape(nodes, again_at, limits.again_seconds)
+            continue
+        news = (nodes - known.nodes) | freed
+        # The scheduler's view may be a little older than ours, so a shape that still waits is
+        # tried again after a while, and then less and less often.
+        is_again = bool(nodes) and now_seconds >= known.again_at
+        if not news and not is_again:
+            after[key] = replace(known, nodes=nodes)
+            continue
+        free = sorted((news or nodes) - resting.keys())
+        if not free or len(touches) >= limits.most_nodes:
+            # The touch stays due until a node may be touched.
+            again_at = now_seconds + limits.node_seconds
+            after[key] = WaitingShape(
+                nodes & known.nodes, again_at, known.pause_seconds, has_news=True
+            )
+            continue
+        longer = min(known.pause_seconds * _GROWTH, limits.longest_seconds)
+        pause = limits.again_seconds if news else longer
+        after[key] = WaitingShape(nodes, now_seconds + pause, pause)
+        resting[free[0]] = now_seconds
+        touches.append(Touch(free[0], str(pod.pod)))
+    if after and not touches:
+        occupied |= {name: before.pods_of[name] for name in freed}
+    return Waking(shapes=after, touched_at=resting, pods_of=occupied), tuple(touches)
+
+
+def _nodes_for(cluster: Cluster, verdicts: Verdicts, pod: ClusterPod) -> frozenset[str]:
+    """Return the nodes that the scheduler would choose for the pod and that would admit it."""
+    decided = verdicts.decide(cluster.nodes, pod.pod)
+    return frozenset(
+        name
+        for name, verdict in decided.items()
+        if verdict.admitted and kube_scheduler.why_not(cluster.nodes[name], pod) is None
+    )
+
+
+def _pods_of_undecided(cluster: Cluster) -> dict[str, frozenset[str]]:
+    pods: dict[str, set[str]] = {name: set() for name in cluster.undecided}
+    for uid, each in cluster.pods.items():
+        if each.pod.node_name in pods and not each.is_over:
+            pods[each.pod.node_name].add(uid)
+    return {name: frozenset(uids) for name, uids in pods.items()}
+
 
 LABEL: Final = "numalet.dev/changed"
 BETWEEN_SECONDS: Final = 0.5
@@ -63,7 +188,7 @@ class Waker:
 
     async def wake(self, cluster: Cluster) -> None:
         now = asyncio.get_running_loop().time()
-        self._waking, touches = waking.due(self._waking, cluster, self._verdicts, now, self._limits)
+        self._waking, touches = due(self._waking, cluster, self._verdicts, now, self._limits)
         for each in touches:
             await self._touch(each)
 

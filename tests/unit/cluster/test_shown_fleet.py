@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from numalet.cluster.following import FollowedView
-from numalet.cluster.shown_fleet import FollowedFleet, StillFleet
+from numalet.cluster.following import FollowedFleet, FollowedView, StillFleet
 from numalet.core.cluster.cluster import Cluster
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput

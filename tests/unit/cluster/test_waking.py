@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from numalet.cluster import waking
-from numalet.cluster.waking import Touch, Waking, WakingLimits
+from numalet.cluster import waker
+from numalet.cluster.waker import Touch, Waking, WakingLimits
 from numalet.core.cluster.cluster import (
     Cluster,
     ClusterNode,
@@ -59,7 +59,7 @@ class Awake:
 
     def at(self, seconds: float, now: Cluster) -> list[str]:
         """Names of the nodes that are touched then."""
-        self.waking, touches = waking.due(self.waking, now, self._verdicts, seconds, LIMITS)
+        self.waking, touches = waker.due(self.waking, now, self._verdicts, seconds, LIMITS)
         self.touches = touches
         return [each.node_name for each in touches]
 

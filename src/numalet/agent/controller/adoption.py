@@ -18,7 +18,7 @@ from numalet.agent.controller.store import StoredState
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
 from numalet.core.model.value import Value, replace
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from numalet.core.workload.run import ContainerPhase, ContainerRun, PodRun, Verdict
 from numalet.core.workload.spec import Runner, of_command
 from numalet.io.documents.typed import Place

@@ -27,7 +27,7 @@ from numalet.core.enforcement.audit import Audit
 from numalet.core.managers.device.preference import PreferredDevices
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Mutable, field, replace
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from numalet.core.workload.spec import Workload
 
 

@@ -22,7 +22,7 @@ from numalet.agent.servers.door import (
     RequestRefusal,
     RequestRefused,
 )
-from numalet.core.workload.record import NodeEvent, PodRecord
+from numalet.core.workload.records import NodeEvent, PodRecord
 
 KEPT: Final = 4096
 """How many changes a watch may fall behind."""

@@ -41,7 +41,7 @@ from numalet.agent.servers.door import (
 )
 from numalet.core.model.findings import BadInput
 from numalet.core.model.value import replace
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from numalet.core.workload.spec import Workload
 from numalet.io import os_problem
 from numalet.wording import kubelet

@@ -12,15 +12,15 @@ from numalet.agent.findings import events
 from numalet.agent.findings.events import EventManifestRemarks, Message
 from numalet.agent.servers.door import RequestRefusal, RequestRefused
 from numalet.agent.telemetry import admission_counts
-from numalet.core.admission.collector import Collector, Event
 from numalet.core.admission.decision import Decision
+from numalet.core.admission.recorder import Collector, Event
 from numalet.core.config.rules import NodeRules
 from numalet.core.model.findings import Severity
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
 from numalet.core.workload import folding, lifecycle
-from numalet.core.workload import record as records
-from numalet.core.workload.record import EventKind, NodeEvent, PodRecord
+from numalet.core.workload import records as records
+from numalet.core.workload.records import EventKind, NodeEvent, PodRecord
 from numalet.core.workload.run import Cause, Evicted, PodRun
 from numalet.core.workload.spec import Workload, WorkloadSource
 from numalet.wording import kubelet, kubelet_events, unquoted

@@ -17,7 +17,7 @@ from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.pod import ContainerKey, Pod
 from numalet.core.model.value import Value
 from numalet.core.snapshot.snapshot import Snapshot
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from numalet.core.workload.run import ContainerPhase
 
 _UP = (ContainerPhase.STARTING, ContainerPhase.RUNNING)

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from numalet.agent.findings import events
 from numalet.core.model.pod import Pod
-from numalet.core.workload.record import EventKind, NodeEvent
+from numalet.core.workload.records import EventKind, NodeEvent
 from numalet.core.workload.run import Cause, Verdict
 
 FILE_NAME: Final = "journal.jsonl"

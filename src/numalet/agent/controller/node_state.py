@@ -16,8 +16,7 @@ from numalet.agent.telemetry.cpu_gauges import CpuGauges
 from numalet.agent.telemetry.metrics import Counts, Labels
 from numalet.core.model.value import Value, field, replace
 from numalet.core.node.node import Node
-from numalet.core.workload.record import NodeEvent, PodRecord
-from numalet.core.workload.records import Records
+from numalet.core.workload.records import NodeEvent, PodRecord, Records
 from numalet.core.workload.run import PodRun
 
 EVENTS_KEPT: Final = 1000

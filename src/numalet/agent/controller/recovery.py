@@ -29,14 +29,13 @@ from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.machine_info import MachineInfo
-from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
+from numalet.core.model.node_constraints import UNKNOWN_NODE, NodeIdentity
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value, replace
 from numalet.core.node import node as nodes
 from numalet.core.node.node import NO_DEVICES, Devices, Node
 from numalet.core.snapshot import placement
-from numalet.core.workload.record import NodeEvent, PodRecord
-from numalet.core.workload.records import Records
+from numalet.core.workload.records import NodeEvent, PodRecord, Records
 from numalet.core.workload.run import ContainerPhase
 from numalet.core.workload.spec import WorkloadSource
 from numalet.insight.state import restart_check

@@ -19,7 +19,7 @@ from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value, field
 from numalet.core.node.node import Node
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from numalet.core.workload.spec import Workload
 
 Answer: TypeAlias = "asyncio.Future[PodRecord | RequestRefused]"

@@ -23,14 +23,14 @@ from numalet.core.admission import predicates
 from numalet.core.config import feature_gates, node_allocatable, reservation
 from numalet.core.config.behaviour import EXACT, Behaviour, Mode
 from numalet.core.config.kubelet_config import KubeletConfig
-from numalet.core.config.publish_settings import PublishSettings
+from numalet.core.config.numalet_config import PublishSettings
 from numalet.core.config.releases import versions
 from numalet.core.config.releases.release import Release
 from numalet.core.config.reservation import Spread
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
 from numalet.core.model.machine_info import MachineInfo
-from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model.node_constraints import NodeIdentity
 from numalet.core.model.value import Value, field, replace
 from numalet.io import devices as device_door
 from numalet.io import kubelets

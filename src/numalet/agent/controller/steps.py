@@ -15,7 +15,7 @@ from numalet.agent.controller.tasks import ForgetPod, StartContainer, StopContai
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value
 from numalet.core.workload import folding, lifecycle
-from numalet.core.workload.record import EventKind, PodRecord
+from numalet.core.workload.records import EventKind, PodRecord
 from numalet.core.workload.spec import WorkloadSource
 from numalet.wording import kubelet_events
 

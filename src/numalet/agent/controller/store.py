@@ -25,7 +25,7 @@ from numalet.agent.host.runtime.shim import process_tree
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.value import Value
 from numalet.core.node.node import Node
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from numalet.io import os_problem
 from numalet.io.agent_client.places import KUBECONFIG
 from numalet.io.files import atomic, state_directory

@@ -49,7 +49,7 @@ from numalet.core.model.value import replace
 from numalet.core.node.node import Node
 from numalet.core.snapshot import placement
 from numalet.core.workload import folding, lifecycle
-from numalet.core.workload.record import EventKind, NodeEvent
+from numalet.core.workload.records import EventKind, NodeEvent
 from numalet.core.workload.run import Cause, ContainerPhase, PodRun
 from numalet.io.findings.devices import DevicesIdMissing
 from numalet.wording import kubelet_events

@@ -22,7 +22,7 @@ from numalet.agent.findings.events import (
 from numalet.agent.telemetry.metric_definitions import RECORDS_LOST
 from numalet.core.model.value import replace
 from numalet.core.workload import rejections
-from numalet.core.workload.record import EventKind, PodRecord
+from numalet.core.workload.records import EventKind, PodRecord
 from numalet.core.workload.run import Cause, ContainerPhase
 from numalet.insight.state.rebase import Lost
 from numalet.shared.findings import lost_promises

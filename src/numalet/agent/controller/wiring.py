@@ -48,7 +48,7 @@ from numalet.core.enforcement import limits
 from numalet.core.enforcement.limits import Limits
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.value import Value, field, replace
-from numalet.core.workload.record import NodeEvent
+from numalet.core.workload.records import NodeEvent
 from numalet.io.agent_client.places import SOCKET_NAME
 from numalet.io.documents import pod_record
 from numalet.shared.findings.agent import AgentRootUnusable

@@ -34,7 +34,7 @@ from numalet.core.model.findings import Finding, Location, Severity
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value, replace
-from numalet.core.snapshot import placement, runtime_sets
+from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.state import reading
@@ -259,8 +259,8 @@ def promises(files: Mapping[str, str]) -> Snapshot:
 
 def _wanted(snapshot: Snapshot, key: ContainerKey) -> CgroupSettings:
     return CgroupSettings(
-        cpus=runtime_sets.cpus(snapshot, *key) or None,
-        memory_nodes=runtime_sets.memory_nodes(snapshot, *key) or None,
+        cpus=placement.cpus(snapshot, *key) or None,
+        memory_nodes=placement.memory_nodes(snapshot, *key) or None,
     )
 
 

@@ -22,7 +22,7 @@ from numalet.agent.publish import publisher
 from numalet.agent.publish.kubelet_source import KubeletReading, KubeletSource
 from numalet.agent.publish.metrics import PublishMetrics
 from numalet.agent.publish.publisher import NodePublisher, PublishChoice
-from numalet.core.config.publish_settings import PublishSettings
+from numalet.core.config.numalet_config import PublishSettings
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.value import Value, field, replace

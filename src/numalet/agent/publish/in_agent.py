@@ -12,7 +12,7 @@ from numalet.agent.publish import command, publisher
 from numalet.agent.publish.kubelet_source import KubeletSource
 from numalet.agent.publish.publisher import NodePublisher
 from numalet.agent.servers.door import Door
-from numalet.core.config.publish_settings import PublishSettings
+from numalet.core.config.numalet_config import PublishSettings
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.value import Value
 from numalet.io.kube_api import client

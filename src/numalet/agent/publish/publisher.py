@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from numalet.core.config.publish_settings import PublishSettings
+from numalet.core.config.numalet_config import PublishSettings
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.value import Mutable, Value, replace

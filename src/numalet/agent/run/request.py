@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from numalet.agent.controller.holders import CONTAINER
-from numalet.core.model import input_error, plain_numbers, resources
+from numalet.core.model import input_error, resources
 from numalet.core.model.findings import BadInput, Findings, Location
 from numalet.core.model.node_constraints import UNCONSTRAINED
 from numalet.core.model.pod import Container, Pod, QosClass
@@ -98,7 +98,7 @@ def _amount(text: str, flag: str, findings: Findings) -> Quantity | None:
 
 def _size(text: str, flag: str, findings: Findings) -> Quantity | None:
     """Parse a size; refuse a number so small that its unit is probably missing."""
-    if plain_numbers.lacks_unit(text):
+    if resources.lacks_unit(text):
         number = text.strip()
         findings.add(
             input_error.Invalid(

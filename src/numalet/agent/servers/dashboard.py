@@ -17,8 +17,8 @@ from numalet.core.model.pod import ContainerKey, Pod, QosClass
 from numalet.core.model.value import Mutable, replace
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
-from numalet.core.workload import phase
-from numalet.core.workload.record import EventKind, NodeEvent, PodRecord
+from numalet.core.workload import lifecycle
+from numalet.core.workload.records import EventKind, NodeEvent, PodRecord
 from numalet.dashboard import node_views
 from numalet.dashboard.node_views import ShownNode
 from numalet.dashboard.served import Link
@@ -121,7 +121,7 @@ def _row(of: AgentView, record: PodRecord) -> PodRow:
     held: Mapping[str, Placement] = placement.of_pod(of.node.snapshot, pod) if is_active else {}
     return PodRow(
         pod=pod,
-        status=phase.phase(record.workload, run).value,
+        status=lifecycle.phase(record.workload, run).value,
         created_at=run.accepted_at,
         containers=tuple(
             node_views.container(

@@ -18,8 +18,7 @@ from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value, field
 from numalet.core.node.node import Node
-from numalet.core.workload.record import NodeEvent, PodRecord
-from numalet.core.workload.records import Records
+from numalet.core.workload.records import NodeEvent, PodRecord, Records
 from numalet.core.workload.spec import Workload
 from numalet.shared.kubernetes.node_object import Unready
 

@@ -28,7 +28,7 @@ from numalet.agent.telemetry.metric_definitions import (
 from numalet.agent.telemetry.metrics import Counts
 from numalet.core.model.pod import Pod
 from numalet.core.node.node import Node
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from numalet.io.rpc import methods
 from numalet.io.rpc import pod_resources_v1_pb2 as v1
 from numalet.io.rpc import pod_resources_v1alpha1_pb2 as v1alpha1

@@ -14,9 +14,9 @@ from numalet.agent.telemetry import allocation_counts
 from numalet.agent.telemetry import metric_definitions as names
 from numalet.agent.telemetry.metrics import Counts, Labels
 from numalet.core.admission import counting, scopes
-from numalet.core.admission.collector import Allocated, Event, RefusedAllocation
 from numalet.core.admission.decision import Decision
 from numalet.core.admission.reasons import NotAligned
+from numalet.core.admission.recorder import Allocated, Event, RefusedAllocation
 from numalet.core.config.rules import CpuPolicy, MemoryPolicy, NodeRules, Scope, TopologyPolicy
 from numalet.core.managers.cpu import static_policy as cpu_demand
 from numalet.core.model.machine_info import OperatingSystem

@@ -11,14 +11,14 @@ from itertools import islice
 from typing import Any, Final, assert_never
 
 from numalet.core.admission import counting
-from numalet.core.admission.collector import (
+from numalet.core.admission.decision import Decision
+from numalet.core.admission.recorder import (
     Allocated,
     Event,
     HintsAsked,
     HintsMerged,
     RefusedAllocation,
 )
-from numalet.core.admission.decision import Decision
 from numalet.core.config.rules import MemoryPolicy, NodeRules, Scope
 from numalet.core.hints.provider import (
     ZERO_HINT,

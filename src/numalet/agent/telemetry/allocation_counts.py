@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from numalet.agent.telemetry import metric_definitions as names
 from numalet.agent.telemetry.metrics import Counts, Labels
-from numalet.core.admission.collector import Allocated, RefusedAllocation
+from numalet.core.admission.recorder import Allocated, RefusedAllocation
 from numalet.core.managers.cpu import static_policy as cpu_demand
 from numalet.core.model import resources
 from numalet.core.model.pod import Pod

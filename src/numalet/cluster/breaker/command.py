@@ -13,7 +13,7 @@ from pathlib import Path
 
 from numalet.cluster import addresses
 from numalet.cluster.addresses import ListenAddress
-from numalet.cluster.breaker import audit, breaker_metrics
+from numalet.cluster.breaker import breaker_metrics
 from numalet.cluster.breaker.breaker import Breaker, BreakerSettings
 from numalet.cluster.leading import LeaseCandidate, LeaseName
 from numalet.cluster.signals import until_signal
@@ -45,7 +45,7 @@ async def live(options: BreakerOptions, say: Callable[[str], None]) -> None:
     asyncio.get_running_loop().set_exception_handler(
         LoopLog(lambda message, keys: say(loop_log.text(message, keys))).handle
     )
-    with audit.opened(options.audit_file) as audit_file:
+    with breaker_metrics.opened(options.audit_file) as audit_file:
 
         async def work() -> None:
             async with client.opened(options.access, "numalet-breaker") as api:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import quote
 
-from numalet.cluster.breaker.audit import ActionOutcome
+from numalet.cluster.breaker.breaker_metrics import ActionOutcome
 from numalet.cluster.refusals import Refusals
 from numalet.core.model import moments
 from numalet.core.model.value import Value

@@ -11,15 +11,20 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from numalet.cluster.doctor import scheduler_collecting
-from numalet.cluster.doctor.contradictions import contradictions
 from numalet.cluster.doctor.facts import (
+    ACCOUNTS,
+    NAMESPACE,
+    NUMALET,
+    READER,
+    TOPOLOGY,
     ClockReading,
     ClusterFacts,
     ClusterNodeFacts,
     NumaNodeFacts,
+    Permission,
     ZoneOwners,
+    contradictions,
 )
-from numalet.cluster.doctor.roles import ACCOUNTS, NAMESPACE, NUMALET, READER, TOPOLOGY, Permission
 from numalet.io.documents import numa_node, numa_node_class
 from numalet.io.kube_api import paths
 from numalet.io.kube_api.answers import ApiRefused

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from numalet.cluster.doctor import scheduler_rules
-from numalet.cluster.doctor.facts import ClusterFacts
+from numalet.cluster.doctor.facts import ClusterFacts, Permission
 from numalet.cluster.doctor.findings import (
     ClusterAccountForbidden,
     ClusterAccountsUnknown,
@@ -25,7 +25,6 @@ from numalet.cluster.doctor.findings import (
     ClusterStale,
     ClusterTopologyOwner,
 )
-from numalet.cluster.doctor.roles import Permission
 from numalet.core.config.releases.versions import MinorVersion, minor_version
 from numalet.core.model.findings import Finding
 from numalet.io.documents import numa_node, numa_node_class

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import msgspec
 
-from numalet.cluster.doctor.roles import NAMESPACE
-from numalet.cluster.doctor.scheduler_facts import (
+from numalet.cluster.doctor.facts import (
     DEFAULT_SCHEDULER,
     DEFAULT_TIMEOUT_SECONDS,
+    NAMESPACE,
     ExtenderProgram,
     LeaseFacts,
     SchedulerConfiguration,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from numalet.cluster.doctor.scheduler_facts import (
+from numalet.cluster.doctor.facts import (
     DEFAULT_TIMEOUT_SECONDS,
     SchedulerConfiguration,
     SchedulingFacts,

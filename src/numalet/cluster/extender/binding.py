@@ -24,7 +24,7 @@ from numalet.cluster.extender.state import ExtenderState, StateListener
 from numalet.cluster.extender.wire import BindingArguments
 from numalet.core.cluster import holding, verdicts
 from numalet.core.cluster.cluster import ClusterPod
-from numalet.core.cluster.expected import awaited, expected
+from numalet.core.cluster.holding import awaited, expected
 from numalet.core.findings.cluster import StateFinding
 from numalet.insight.scheduling import expected_nodes
 from numalet.insight.scheduling.expected_nodes import Promise

@@ -14,8 +14,8 @@ from typing import Final
 
 from numalet.cluster.extender.state import ExtenderState, StateListener
 from numalet.core.cluster.cluster import ClusterNode, ClusterPod
-from numalet.core.cluster.expected import on_the_way
 from numalet.core.cluster.facts import FactReader, StateFacts
+from numalet.core.cluster.holding import on_the_way
 from numalet.core.model import resources
 from numalet.insight.rejections import rejected_pod
 from numalet.wording import numbers

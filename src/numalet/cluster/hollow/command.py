@@ -18,10 +18,10 @@ from numalet.cluster.hollow.members import FleetOptions, Member, begun_again, me
 from numalet.cluster.hollow.node_document import NodeNaming
 from numalet.cluster.hollow.publishing import HollowPublisher
 from numalet.cluster.hollow.state_folder import StateFolder
-from numalet.core.model import go_duration, input_error, label_names
+from numalet.core.model import go_duration, input_error, node_constraints
 from numalet.core.model.findings import Finding, Findings, Location
 from numalet.core.model.value import Value
-from numalet.core.workload.record import EventKind
+from numalet.core.workload.records import EventKind
 from numalet.io.documents import node_labels
 from numalet.io.kube_api import access, client
 from numalet.io.kube_api.access import Access
@@ -215,7 +215,7 @@ def _check_options(inputs: HollowInputs, findings: Findings) -> None:
                 where=Location("--events"),
             )
         )
-    if inputs.pool and not label_names.is_value(inputs.pool):
+    if inputs.pool and not node_constraints.is_label_value(inputs.pool):
         findings.add(
             input_error.Invalid(
                 f"invalid label value {inputs.pool!r}",

@@ -14,9 +14,8 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from numalet.cluster.hollow import faults, node_document, node_life, pod_watch, registering
+from numalet.cluster.hollow import faults, node_document, node_life, pod_watch
 from numalet.cluster.hollow.faults import Fault
-from numalet.cluster.hollow.heartbeats import Leases
 from numalet.cluster.hollow.life import (
     Announce,
     CameUp,
@@ -30,10 +29,10 @@ from numalet.cluster.hollow.life import (
     WentDown,
 )
 from numalet.cluster.hollow.members import FleetOptions, MakePublisher, Member
+from numalet.cluster.hollow.node_document import Leases, Registrar
 from numalet.cluster.hollow.pod_reader import PodGlance
 from numalet.cluster.hollow.pod_watch import PodDecoder, WatchedPod
 from numalet.cluster.hollow.pod_writer import PodWriter
-from numalet.cluster.hollow.registering import Registrar
 from numalet.cluster.refusals import Refusals
 from numalet.core.model.findings import Finding
 from numalet.io.kube_api import follow, listing, paths
@@ -388,6 +387,6 @@ def _order(entry: tuple[str, WatchedPod]) -> tuple[datetime, str]:
 
 def _noted(content: bytes) -> str | None:
     try:
-        return registering.decoded(content).metadata.annotations.get(node_document.FAULT, "")
+        return node_document.decoded(content).metadata.annotations.get(node_document.FAULT, "")
     except msgspec.MsgspecError:
         return None

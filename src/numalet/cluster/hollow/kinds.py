@@ -17,7 +17,7 @@ from numalet.core.managers.device.inventory import Device
 from numalet.core.model import input_error
 from numalet.core.model.findings import Finding, Findings
 from numalet.core.model.machine_info import MachineInfo
-from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model.node_constraints import NodeIdentity
 from numalet.core.model.value import Value
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node

@@ -7,16 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 from numalet.cluster.hollow.faults import PlannedFault
-from numalet.cluster.hollow.heartbeats import RENEW_SECONDS
 from numalet.cluster.hollow.kinds import NodeKind
 from numalet.cluster.hollow.life import NodeLife
-from numalet.cluster.hollow.node_document import NodeNaming
+from numalet.cluster.hollow.node_document import RENEW_SECONDS, NodeNaming
 from numalet.cluster.hollow.pod_watch import WatchedPod
 from numalet.cluster.hollow.state_folder import StateFolder
-from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model.node_constraints import NodeIdentity
 from numalet.core.model.value import Mutable, Value, field, replace
 from numalet.core.node.node import Node
-from numalet.core.workload.record import EventKind
+from numalet.core.workload.records import EventKind
 from numalet.io.kube_api.answers import ApiRefused
 from numalet.io.kube_api.client import ApiClient
 

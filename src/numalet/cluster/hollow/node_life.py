@@ -17,6 +17,7 @@ from numalet.cluster.hollow.life import (
     CameUp,
     End,
     HeldPod,
+    HollowPod,
     LifeEvent,
     MomentCame,
     NodeLife,
@@ -27,15 +28,14 @@ from numalet.cluster.hollow.life import (
     Restart,
     WentDown,
 )
-from numalet.cluster.hollow.pod import HollowPod
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.pod import ContainerKey, ContainerKind
 from numalet.core.model.value import Mutable, field, replace
 from numalet.core.node.node import Node
 from numalet.core.workload import folding, lifecycle
-from numalet.core.workload import record as records
+from numalet.core.workload import records as records
 from numalet.core.workload.lifecycle import Steps
-from numalet.core.workload.record import EventKind, PodRecord
+from numalet.core.workload.records import EventKind, PodRecord
 from numalet.core.workload.run import (
     ContainerPhase,
     ContainerRun,

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from numalet.cluster.hollow.pod import AT_ONCE, ContainerBefore, HollowPod, RunTimes
+from numalet.cluster.hollow.life import AT_ONCE, ContainerBefore, HollowPod, RunTimes
 from numalet.core.model import go_duration, input_error
 from numalet.core.model.findings import Findings, Location
 from numalet.core.model.go_duration import DurationError

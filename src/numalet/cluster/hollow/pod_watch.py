@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from numalet.cluster.hollow import pod_reader
-from numalet.cluster.hollow.pod import HollowPod
+from numalet.cluster.hollow.life import HollowPod
 from numalet.cluster.hollow.pod_reader import PodGlance
 from numalet.core.model.findings import Finding, Findings
 from numalet.core.model.value import Value, replace

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from numalet.cluster.hollow.life import HeldPod
 from numalet.core.model.value import Mutable
-from numalet.core.workload.record import NodeEvent, PodRecord
+from numalet.core.workload.records import NodeEvent, PodRecord
 from numalet.core.workload.spec import Workload
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from numalet.core.admission import counting, lifecycle, predicates, scopes
-from numalet.core.admission.attempt import AdmissionAttempt
 from numalet.core.admission.decision import Decision
 from numalet.core.admission.predicates import NO_PREDICATE
 from numalet.core.admission.reasons import PodLevelOff, Rejection
 from numalet.core.admission.recorder import SILENT, Recorder
 from numalet.core.admission.roster import Roster
+from numalet.core.admission.scopes import AdmissionAttempt
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.machine_info import OperatingSystem
 from numalet.core.model.pod import Pod
-from numalet.core.snapshot import runtime_sets
+from numalet.core.snapshot import placement
 from numalet.core.snapshot.snapshot import NO_PODS, Snapshot
 
 
@@ -74,7 +74,7 @@ def _windows_affinity(
         return None
     bound = {}
     for container in attempt.pod.containers() if rejection is None else ():
-        affinity = runtime_sets.windows_cpu_affinity(
+        affinity = placement.windows_cpu_affinity(
             attempt.snapshot, machine, attempt.pod.uid, container.name
         )
         if affinity is not None:

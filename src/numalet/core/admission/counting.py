@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from numalet.core.config.releases.release import ReleaseRules
-from numalet.core.model import qos, resources
+from numalet.core.model import pod_demand, resources
 from numalet.core.model.pod import (
     NO_RESOURCES,
     Container,
@@ -31,7 +31,7 @@ def counted(pod: Pod, rules: ReleaseRules) -> Pod:
     if asked is None or asked.count is rules.pod_level_resources_count:
         return pod
     count = rules.pod_level_resources_count
-    qos_class = asked.qos_class if count else qos.qos_class(pod.containers())
+    qos_class = asked.qos_class if count else pod_demand.qos_class(pod.containers())
     return replace(pod, qos_class=qos_class, pod_level=replace(asked, count=count))
 
 

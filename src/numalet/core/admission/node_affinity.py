@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from numalet.core.model import label_names
-from numalet.core.model.node_constraints import NodeConstraints, NodeRequirement, Term
-from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model import node_constraints
+from numalet.core.model.node_constraints import NodeConstraints, NodeIdentity, NodeRequirement, Term
 
 _IN: Final = "In"
 _NOT_IN: Final = "NotIn"
@@ -69,7 +68,10 @@ def _any(answers: Iterable[bool | None]) -> bool | None:
 
 
 def _is_expression(each: NodeRequirement) -> bool:
-    if not (label_names.is_name(each.key) and all(map(label_names.is_value, each.values))):
+    if not (
+        node_constraints.is_label_name(each.key)
+        and all(map(node_constraints.is_label_value, each.values))
+    ):
         return False
     if each.operator in (_IN, _NOT_IN):
         return bool(each.values)

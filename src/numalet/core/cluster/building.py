@@ -39,7 +39,7 @@ from numalet.core.findings.cluster import (
 )
 from numalet.core.model import resources
 from numalet.core.model.findings import Finding
-from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model.node_constraints import NodeIdentity
 from numalet.core.model.quantity import ZERO
 from numalet.core.model.value import Value, replace
 from numalet.core.node.node import Node

@@ -22,7 +22,7 @@ from numalet.core.config.rules import StartRefused
 from numalet.core.managers.device.inventory import Device
 from numalet.core.model import limits
 from numalet.core.model.machine_info import MachineInfo
-from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model.node_constraints import NodeIdentity
 from numalet.core.model.quantity import Quantity
 from numalet.core.model.value import Value, field, replace
 from numalet.core.node import node as nodes

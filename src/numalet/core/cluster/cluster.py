@@ -1,4 +1,7 @@
-"""Cluster: nodes with their ledgers, pods, pools and disruption budgets at one moment."""
+"""Cluster: nodes with their ledgers, pods, pools and disruption budgets at one moment.
+
+``Arrival`` is a row of a trace: when a pod arrives, and how long it runs.
+"""
 
 from __future__ import annotations
 
@@ -183,3 +186,15 @@ class Cluster(Value, kw_only=True):
         for each in self.nodes.values():
             counts[each.origin] = counts.get(each.origin, 0) + 1
         return {origin: counts[origin] for origin in Origin if origin in counts}
+
+
+class Arrival(Value, kw_only=True):
+    """``count`` pods of one shape that arrive together; each runs for ``duration_seconds``.
+
+    ``at_seconds`` counts from the beginning of the trace, the run time from the admission.
+    """
+
+    at_seconds: float
+    duration_seconds: float
+    pod: ClusterPod
+    count: int = 1

@@ -19,7 +19,7 @@ from numalet.core.cluster.published_state import (
     container_hash,
 )
 from numalet.core.cluster.published_state import PublishedState as PublishedState
-from numalet.core.cluster.state_of_node import of_node as of_node
+from numalet.core.cluster.published_state import of_node as of_node
 from numalet.core.hints.provider import Hint
 from numalet.core.managers.cpu.ledger import CpuLedger, ReusableCpus
 from numalet.core.managers.device import ledger as device_ledger

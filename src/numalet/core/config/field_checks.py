@@ -13,13 +13,26 @@ from numalet.core.config import kubelet_fields
 from numalet.core.config.feature_gates import FeatureGates
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases.release import ReleaseRules
+from numalet.core.findings.config import ConfigReservedCpus, ConfigReservedCpusWithCgroups
 from numalet.core.findings.kubelet_fields import (
     ConfigFieldNeedsGate,
     ConfigFieldsConflict,
     ConfigFieldValue,
     FieldFinding,
 )
-from numalet.core.model import go_duration
+from numalet.core.findings.reservation import (
+    ConfigEnforceBothForms,
+    ConfigEnforceDuplicate,
+    ConfigEnforceNoneWithOthers,
+    ConfigEnforceUnknown,
+    ConfigEnforceWithoutCgroup,
+    ConfigEnforceWithoutQosCgroups,
+    ConfigReservedMemoryDuplicate,
+    ConfigReservedMemoryType,
+    ConfigReservedMemoryZero,
+    ReservedMemoryEntryFinding,
+)
+from numalet.core.model import cpu_set, go_duration, resources
 from numalet.core.model.findings import Finding
 from numalet.core.model.go_text import GoText
 from numalet.core.model.value import Value
@@ -120,3 +133,81 @@ def needs_gate(
         return given and not of.gates.enabled(gate)
 
     return _check(ConfigFieldNeedsGate, field, text, when, is_missing, gate=gate)
+
+
+# The checks of enforced reservations, reserved CPUs and reserved memory.
+
+_PODS: Final = "pods"
+_NONE: Final = "none"
+_RESERVED_PAIRS: Final = (
+    ("system-reserved", "system-reserved-compressible"),
+    ("kube-reserved", "kube-reserved-compressible"),
+)
+_ENFORCE: Final = "enforceNodeAllocatable"
+
+
+def enforcement(of: Checked) -> Iterator[Finding]:
+    config = of.config
+    keys = config.enforce_node_allocatable
+    for whole, compressible in _RESERVED_PAIRS:
+        if whole in keys and compressible in keys:
+            yield ConfigEnforceBothForms(
+                whole=GoText(whole),
+                compressible=GoText(compressible),
+                where=config.where(_ENFORCE),
+            )
+    for index, key in enumerate(keys):
+        place = f"{_ENFORCE}[{index}]"
+        if key in keys[:index]:
+            yield ConfigEnforceDuplicate(key=GoText(key), where=config.where(place))
+        else:
+            yield from _enforcement_key(config, key, place)
+
+
+def _enforcement_key(config: KubeletConfig, key: str, place: str) -> Iterator[Finding]:
+    """Check one key; ``none`` and unknown keys skip the check of the QoS cgroups."""
+    cgroups = (config.system_reserved_cgroup, config.kube_reserved_cgroup)
+    if key == _NONE:
+        if len(config.enforce_node_allocatable) > 1:
+            yield ConfigEnforceNoneWithOthers(where=config.where(place))
+        return
+    pair = next((pair for pair in _RESERVED_PAIRS if key in pair), None)
+    if pair is None and key != _PODS:
+        yield ConfigEnforceUnknown(key=GoText(key), where=config.where(place))
+        return
+    if pair is not None and not cgroups[_RESERVED_PAIRS.index(pair)]:
+        owner = pair[0].removesuffix("-reserved")
+        yield ConfigEnforceWithoutCgroup(owner=owner, key=GoText(key), where=config.where(place))
+    if not config.cgroups_per_qos:
+        yield ConfigEnforceWithoutQosCgroups(key=GoText(key), where=config.where(place))
+
+
+def reserved_cpus(of: Checked) -> Iterator[Finding]:
+    config = of.config
+    cpus, where = config.reserved_system_cpus, config.where("reservedSystemCPUs")
+    if not cpus:
+        return
+    if config.system_reserved_cgroup or config.kube_reserved_cgroup:
+        yield ConfigReservedCpusWithCgroups(cpus=cpus, where=where)
+    try:
+        cpu_set.parse(cpus)
+    except cpu_set.CpuListError as error:
+        yield ConfigReservedCpus(cpus=cpus, problem=error.go_text, where=where)
+
+
+def reserved_memory(of: Checked) -> Iterator[Finding]:
+    config = of.config
+    seen: set[tuple[int, str]] = set()
+    for index, entry in enumerate(config.reserved_memory):
+        for name in sorted(entry.limits):
+            problems: list[type[ReservedMemoryEntryFinding]] = []
+            if not resources.is_memory_type(name):
+                problems.append(ConfigReservedMemoryType)
+            if entry.limits[name].is_zero:
+                problems.append(ConfigReservedMemoryZero)
+            if (entry.numa_node, name) in seen:
+                problems.append(ConfigReservedMemoryDuplicate)
+            where = config.where(f"reservedMemory[{index}].limits.{name}")
+            for problem in problems:
+                yield problem(numa_node=entry.numa_node, type=GoText(name), where=where)
+            seen.add((entry.numa_node, name))

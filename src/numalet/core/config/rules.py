@@ -15,7 +15,7 @@ from numalet.core.config.releases.release import V1_32_RULES, Release, ReleaseRu
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.findings import Finding
 from numalet.core.model.machine_info import MachineInfo
-from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
+from numalet.core.model.node_constraints import UNKNOWN_NODE, NodeIdentity
 from numalet.core.model.quantity import Quantity
 from numalet.core.model.value import Value
 

@@ -11,7 +11,7 @@ import posixpath
 from itertools import chain
 from typing import Final
 
-from numalet.core.config import feature_gates, reservation_checks
+from numalet.core.config import feature_gates, field_checks
 from numalet.core.config.feature_gates import FeatureGates
 from numalet.core.config.field_checks import (
     Check,
@@ -265,7 +265,7 @@ _CHECKS: Final[tuple[Check, ...]] = (
         ),
         when=gate(feature_gates.KUBELET_CRASH_LOOP_BACK_OFF_MAX),
     ),
-    reservation_checks.enforcement,
+    field_checks.enforcement,
     one_of(
         "hairpinMode",
         ("none", "hairpin-veth", "promiscuous-bridge"),
@@ -298,8 +298,8 @@ _CHECKS: Final[tuple[Check, ...]] = (
         '`imagePullCredentialsVertificationPolicy` is not "NeverVerifyAllowlistedImages"',
         when=_verifies_images,
     ),
-    reservation_checks.reserved_cpus,
-    reservation_checks.reserved_memory,
+    field_checks.reserved_cpus,
+    field_checks.reserved_memory,
     *(
         value(
             _IDS,

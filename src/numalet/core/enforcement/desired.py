@@ -20,7 +20,7 @@ from numalet.core.model import cpu_set, pod_demand, resources
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.machine_info import NumaNodeInfo
 from numalet.core.model.pod import NO_RESOURCES, Container, Pod, QosClass, Resources
-from numalet.core.snapshot import runtime_sets
+from numalet.core.snapshot import placement
 from numalet.core.snapshot.snapshot import Snapshot
 
 
@@ -92,7 +92,7 @@ def _limits_of(limits: Limits, pod: Pod, spec: Container) -> Resources:
 
 
 def cpus(snapshot: Snapshot, pod_uid: str, name: str) -> CpuSet | None:
-    return runtime_sets.cpus(snapshot, pod_uid, name) or None
+    return placement.cpus(snapshot, pod_uid, name) or None
 
 
 def memory_nodes(
@@ -103,7 +103,7 @@ def memory_nodes(
     They are the nodes of its allocated memory; for a command without a memory size, the nodes of
     its exclusive CPUs. ``nodes`` are the machine's.
     """
-    promised = runtime_sets.memory_nodes(snapshot, pod.uid, name)
+    promised = placement.memory_nodes(snapshot, pod.uid, name)
     if promised or not _is_without_size(pod, pod.by_name[name]):
         return promised
     own = snapshot.cpu.cpus_of(pod.uid, name) or cpu_set.EMPTY

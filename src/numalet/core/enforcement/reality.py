@@ -12,7 +12,7 @@ from numalet.core.model.value import Value
 MEMORY: Final = "memory"
 """The programs' own pages: anonymous and shared memory."""
 FILE: Final = "file"
-"""Pages of files, which the kernel shares between all readers; see ``audit``."""
+"""Pages of files, which the kernel shares between all readers; see ``core.enforcement.audit``."""
 
 
 class Reality(Value, kw_only=True):

@@ -1,7 +1,8 @@
-"""The effective requests and limits of a whole pod.
+"""The quality of service class of a pod, and its effective requests and limits.
 
-For the general predicates, cgroups, and devices in pod scope; the Memory Manager and the CPU
-Manager have their own, narrower rules. Pod-level resources replace the sums if they apply.
+The managers use the class: only Guaranteed pods get exclusive resources. The requests and limits
+are for the general predicates, cgroups, and devices in pod scope; the Memory Manager and the CPU
+Manager have narrower rules. Pod-level resources replace the sums of the containers if they apply.
 """
 
 from __future__ import annotations
@@ -10,9 +11,60 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 
 from numalet.core.model import resources
-from numalet.core.model.pod import Container, ContainerKind, Pod, Resources
+from numalet.core.model.pod import (
+    Container,
+    ContainerKind,
+    Pod,
+    PodLevelResources,
+    QosClass,
+    Resources,
+)
 from numalet.core.model.quantity import Quantity
 from numalet.core.model.value import kept
+
+_COUNTED = ("cpu", "memory")
+
+
+def qos_class(containers: Iterable[Container]) -> QosClass:
+    """Return the class of a pod with these containers, including init containers.
+
+    Kubelet: ``qos.ComputePodQOS``, v1.32. Zero and negative quantities are ignored.
+    """
+    requests: dict[str, Quantity] = {}
+    limits: dict[str, Quantity] = {}
+    all_limited = True
+    for container in containers:
+        _add_positive(requests, container.requests)
+        limited = _add_positive(limits, container.limits)
+        all_limited = all_limited and limited == len(_COUNTED)
+    if not requests and not limits:
+        return QosClass.BEST_EFFORT
+    if all_limited and requests == limits:
+        return QosClass.GUARANTEED
+    return QosClass.BURSTABLE
+
+
+def of_pod_level(
+    requests: Resources, limits: Resources, given: QosClass | None
+) -> PodLevelResources:
+    """Return pod-level resources with their QoS class; ``given`` is the status's class.
+
+    Kubelet: ``qos.ComputePodQOS``, v1.34.
+    """
+    whole = Container("", requests=requests, limits=limits)
+    return PodLevelResources(requests, limits, given or qos_class([whole]))
+
+
+def _add_positive(sums: dict[str, Quantity], resources: Resources) -> int:
+    """Add cpu and memory to the sums; return how many of the two were positive."""
+    added = 0
+    for name in _COUNTED:
+        quantity = resources.get(name)
+        if quantity is None or quantity.sign <= 0:
+            continue
+        sums[name] = sums[name] + quantity if name in sums else quantity
+        added += 1
+    return added
 
 
 class Overhead(Enum):

@@ -6,10 +6,22 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from numalet.core.model.quantity import Quantity
 from numalet.core.model.quantity_error import QuantityError
+
+LEAST_BYTES: Final = 1 << 20
+"""Plain numbers from this size on are plausible as bytes."""
+
+_PLAIN: Final = re.compile(r"[0-9]{1,18}(?:\.[0-9]{0,18})?", re.ASCII)
+
+
+def lacks_unit(text: str) -> bool:
+    plain = text.strip()
+    return _PLAIN.fullmatch(plain) is not None and 0 < float(plain) < LEAST_BYTES
+
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"

@@ -25,7 +25,7 @@ from numalet.core.managers.device import registration
 from numalet.core.managers.device.inventory import Device
 from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
 from numalet.core.model.machine_info import MachineInfo
-from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
+from numalet.core.model.node_constraints import UNKNOWN_NODE, NodeIdentity
 from numalet.core.model.pod import ContainerKey, Pod
 from numalet.core.model.value import ShownValue, replace
 from numalet.core.snapshot.slots import ExtraManager

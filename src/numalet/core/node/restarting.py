@@ -16,7 +16,7 @@ from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import StartRefused
 from numalet.core.managers.device.reasons import NoneHealthy, NotRegistered
 from numalet.core.model.machine_info import MachineInfo
-from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
+from numalet.core.model.node_constraints import UNKNOWN_NODE, NodeIdentity
 from numalet.core.model.pod import ContainerKey, ContainerKind, Pod
 from numalet.core.model.pod_standing import PENDING
 from numalet.core.model.value import Value

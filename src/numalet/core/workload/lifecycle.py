@@ -1,7 +1,7 @@
-"""The next step of a pod.
+"""The next step of a pod, and its phase.
 
-It follows from the specification and the history, never from earlier answers, so it is the same
-after an event, at the periodic resync and after a crash. The order is the kubelet's
+The step follows from the specification and the history, never from earlier answers, so it is the
+same after an event, at the periodic resync and after a crash. The order is the kubelet's
 (``computePodActions``, v1.32):
 
 1. Init containers run one after the other, each until it succeeds. A sidecar has had its turn as
@@ -19,6 +19,7 @@ import itertools
 import math
 from collections.abc import Container, Iterable
 from datetime import datetime, timedelta
+from enum import Enum
 from typing import Final
 
 from numalet.core.model.pod import ContainerKind
@@ -249,3 +250,51 @@ def is_leaving(workload: Workload, run: PodRun) -> bool:
     """Whether a pod was evicted for another one and something of it may still run."""
     is_evicted = run.verdict is not None and run.verdict.cause == EVICTED
     return is_evicted and not has_ended(workload, run)
+
+
+# The phase is Kubernetes' summary of the containers. Kubelet: ``getPhase`` and, for a pod that is
+# being deleted, ``SyncTerminatedPod``, v1.32.
+
+
+class PodPhase(Enum):
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+
+def phase(workload: Workload, run: PodRun) -> PodPhase:
+    """Return the phase of the whole pod.
+
+    A pod that is over succeeded if all containers except sidecars succeeded; until its last
+    container ended it is Running.
+    """
+    if run.verdict is None:
+        return PodPhase.PENDING
+    if not run.verdict.admitted:
+        return PodPhase.FAILED
+    began = any(
+        run.of(each.name).attempt for each in workload.containers if each.kind is ContainerKind.APP
+    )
+    if not is_ending(workload, run):
+        return PodPhase.RUNNING if began and _all_began(workload, run) else PodPhase.PENDING
+    if any(_is_up(run, each.name) for each in workload.containers):
+        return PodPhase.RUNNING if began else PodPhase.PENDING
+    return PodPhase.SUCCEEDED if _ended_well(workload, run) else PodPhase.FAILED
+
+
+def _all_began(workload: Workload, run: PodRun) -> bool:
+    runs = [run.of(each.name) for each in workload.containers if each.kind is ContainerKind.APP]
+    return all(of.phase is ContainerPhase.RUNNING or of.last_exit is not None for of in runs)
+
+
+def _is_up(run: PodRun, name: str) -> bool:
+    return run.of(name).phase in (ContainerPhase.STARTING, ContainerPhase.RUNNING)
+
+
+def _ended_well(workload: Workload, run: PodRun) -> bool:
+    for each in workload.containers:
+        last = run.of(each.name).last_exit
+        if each.kind is not ContainerKind.SIDECAR and (last is None or last.code):
+            return False
+    return True

@@ -14,7 +14,7 @@ from numalet.core.config.rules import StartRefused, TopologyPolicy
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import Container, Pod
-from numalet.core.model.qos import qos_class
+from numalet.core.model.pod_demand import qos_class
 from numalet.core.model.quantity import Quantity
 from numalet.core.model.value import Value, replace
 from numalet.core.node import largest_request

@@ -16,13 +16,13 @@ from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import StartRefused, TopologyPolicy
 from numalet.core.model import resources
 from numalet.core.model.machine_info import MachineInfo
-from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
+from numalet.core.model.node_constraints import UNKNOWN_NODE, NodeIdentity
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
 from numalet.core.node import node as nodes
 from numalet.core.node.node import NO_DEVICES, Devices, Node
-from numalet.core.workload.phase import PodPhase
+from numalet.core.workload.lifecycle import PodPhase
 from numalet.insight import decision_notes
 from numalet.insight.decision_notes import Beside
 from numalet.insight.explain import measures

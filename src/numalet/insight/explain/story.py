@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from numalet.core.admission import counting
-from numalet.core.admission.collector import (
+from numalet.core.admission.decision import Decision
+from numalet.core.admission.recorder import (
     Allocated,
     Collector,
     HintsAsked,
     HintsMerged,
     RefusedAllocation,
 )
-from numalet.core.admission.decision import Decision
 from numalet.core.admission.roster import Roster
 from numalet.core.config.rules import Scope
 from numalet.core.hints.policies import Merged

@@ -17,8 +17,7 @@ from numalet.core.admission import node_affinity
 from numalet.core.cluster import scheduler_sums
 from numalet.core.cluster.cluster import ClusterNode, ClusterPod, Taint, TaintEffect
 from numalet.core.model import pod_demand, resources
-from numalet.core.model.node_constraints import UNCONSTRAINED, NodeConstraints
-from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model.node_constraints import UNCONSTRAINED, NodeConstraints, NodeIdentity
 from numalet.core.model.value import Value, replace
 from numalet.wording import english, numbers
 

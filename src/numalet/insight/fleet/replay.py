@@ -16,9 +16,8 @@ from itertools import count
 from typing import Final, TypeAlias
 
 from numalet.core.cluster import shapes
-from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod
+from numalet.core.cluster.cluster import Arrival, Cluster, ClusterNode, ClusterPod
 from numalet.core.cluster.shapes import PodKey
-from numalet.core.cluster.trace import Arrival
 from numalet.core.model import pod_demand, resources
 from numalet.core.model.value import Value, replace
 from numalet.insight.fleet import kube_scheduler

@@ -10,7 +10,7 @@ from numalet.core.admission import counting
 from numalet.core.config import node_allocatable
 from numalet.core.config.rules import CpuPolicy, NodeRules
 from numalet.core.managers.cpu import static_policy as cpu_demand
-from numalet.core.model import qos, resources
+from numalet.core.model import pod_demand, resources
 from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.pod import Container, QosClass
 from numalet.core.model.quantity import ZERO, Quantity
@@ -112,7 +112,7 @@ def lost_guaranteed_class(subject: LintSubject, rules: NodeRules) -> Iterator[Fi
         others = [each for each in pod.containers() if not _is_guaranteed(each)]
         pod = counting.counted(pod, rules.release_rules)
         is_lost = pod.qos_class is QosClass.BURSTABLE and fitting and others
-        if not is_lost or qos.qos_class(pod.containers()) is QosClass.GUARANTEED:
+        if not is_lost or pod_demand.qos_class(pod.containers()) is QosClass.GUARANTEED:
             continue
         # If most of the pod's resources are without limits, Burstable is probably meant.
         if any(_requested(others, name) > _requested(fitting, name) for name in _OF_QOS):
@@ -157,7 +157,7 @@ def status_counts(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
 
 
 def _is_guaranteed(container: Container) -> bool:
-    return qos.qos_class([container]) is QosClass.GUARANTEED
+    return pod_demand.qos_class([container]) is QosClass.GUARANTEED
 
 
 def _requested(containers: Iterable[Container], resource: str) -> Quantity:

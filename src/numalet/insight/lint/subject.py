@@ -16,7 +16,7 @@ from numalet.core.config.rules import MemoryPolicy, TopologyPolicy
 from numalet.core.model.device_claims import NO_CLAIMS, ClaimDocuments
 from numalet.core.model.findings import NOWHERE, Findings, Location
 from numalet.core.model.machine_info import MachineInfo
-from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
+from numalet.core.model.node_constraints import UNKNOWN_NODE, NodeIdentity
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
 from numalet.core.node.node import NO_DEVICES, Devices

@@ -18,7 +18,7 @@ from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.kubelet_view import kubelet_view
 from numalet.core.model.machine import Machine
 from numalet.core.model.machine_info import MachineInfo
-from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
+from numalet.core.model.node_constraints import UNKNOWN_NODE, NodeIdentity
 from numalet.core.model.value import replace
 from numalet.core.node import node as nodes
 from numalet.core.node.node import NO_DEVICES, Devices, Node

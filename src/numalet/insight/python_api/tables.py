@@ -10,8 +10,7 @@ from numalet.core.model import cpu_set
 from numalet.core.model import machine_queries as ask
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.snapshot import placement
-from numalet.core.snapshot.changes import Changes
-from numalet.core.snapshot.placement import Placement
+from numalet.core.snapshot.placement import Changes, Placement
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.wording import kubelet
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from numalet.core.cluster.cluster import Cluster, ClusterPod, Taint, TaintEffect
-from numalet.core.cluster.expected import expected
+from numalet.core.cluster.holding import expected
 from numalet.core.cluster.objects import ListedNode
 from numalet.core.model.value import Value, field
 from numalet.insight.fleet.assessing import Assessor

@@ -16,7 +16,7 @@ from typing import Final
 from numalet.core.admission.predicates import OS_LABEL
 from numalet.core.cluster import shapes
 from numalet.core.cluster.cluster import ClusterNode, ClusterPod, UndecidedNode
-from numalet.core.cluster.expected import expected
+from numalet.core.cluster.holding import expected
 from numalet.core.cluster.keys import StateKey
 from numalet.core.cluster.shapes import ShapeKey
 from numalet.core.cluster.verdicts import NodeReader, NodeVerdict, VerdictTable

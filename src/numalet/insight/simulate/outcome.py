@@ -22,7 +22,7 @@ from numalet.core.managers.device.ledger import DeviceRecord
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value
-from numalet.core.snapshot import runtime_sets
+from numalet.core.snapshot import placement
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.simulate.scenario import CPU_STATE_FILE, MEMORY_STATE_FILE, StateFiles
 
@@ -64,8 +64,8 @@ def runtime_settings(decision: Decision) -> Mapping[str, Settings]:
 def _linux(decision: Decision, container: str) -> LinuxSettings:
     uid, after = decision.pod.uid, decision.after
     return LinuxSettings(
-        cpuset_cpus=cpu_set.text(runtime_sets.cpus(after, uid, container)),
-        cpuset_mems=",".join(map(str, runtime_sets.memory_nodes(after, uid, container))),
+        cpuset_cpus=cpu_set.text(placement.cpus(after, uid, container)),
+        cpuset_mems=",".join(map(str, placement.memory_nodes(after, uid, container))),
     )
 
 

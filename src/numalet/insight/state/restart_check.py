@@ -19,7 +19,7 @@ from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import MemoryPolicy, StartRefused
 from numalet.core.model.findings import Finding, Location, Severity
 from numalet.core.model.machine_info import MachineInfo
-from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
+from numalet.core.model.node_constraints import UNKNOWN_NODE, NodeIdentity
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
 from numalet.core.node import node as nodes

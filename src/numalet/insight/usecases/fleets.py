@@ -14,7 +14,7 @@ from numalet.core.config.rules import StartRefused
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Findings, Severity
 from numalet.core.model.machine_shape import resembles_shape
-from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model.node_constraints import NodeIdentity
 from numalet.core.model.value import Value, replace
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from numalet.core.admission import possible_reasons
+from numalet.core.admission import reasons
 from numalet.core.config.rules import StartRefused
 from numalet.core.model import input_error
 from numalet.core.model.findings import Finding, Severity
@@ -22,7 +22,7 @@ def contradictions(session: Session | StartRefused, pods: LoadedPods) -> Mapping
         if recorded is None:
             continue
         reason, message = recorded.reason, recorded.message
-        why = possible_reasons.why_impossible(reason, message, session.node.rules, pod)
+        why = reasons.why_impossible(reason, message, session.node.rules, pod)
         if why is not None:
             found[pod.uid] = input_error.Conflict(
                 f"a kubelet rejected {pod} with {reason}, which this configuration never does: "

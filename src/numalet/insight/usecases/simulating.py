@@ -18,7 +18,7 @@ from numalet.core.config.releases.release import ReleaseRules
 from numalet.core.config.rules import StartRefused
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
-from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
+from numalet.core.model.node_constraints import UNKNOWN_NODE, NodeIdentity
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value, field, replace
 from numalet.core.node import node as nodes

@@ -16,7 +16,7 @@ from numalet.core.checkpoint.go_json import GoJsonError
 from numalet.core.config.releases.release import Release
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
-from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model.node_constraints import NodeIdentity
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value
 from numalet.insight.usecases.kubelet_at_hand import with_kubelets

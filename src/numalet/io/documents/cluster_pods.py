@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from numalet.core.cluster.cluster import ClusterPod, Controller, Toleration
-from numalet.core.model import input_error, qos
+from numalet.core.model import input_error, pod_demand
 from numalet.core.model.findings import Findings
 from numalet.core.model.node_constraints import NodeConstraints
 from numalet.core.model.pod import (
@@ -171,7 +171,7 @@ class PodReader:
             namespace=metadata.namespace or "default",
             init_containers=init,
             app_containers=apps,
-            qos_class=qos_class or qos.qos_class((*init, *apps)),
+            qos_class=qos_class or pod_demand.qos_class((*init, *apps)),
             pod_level=_pod_level(
                 spec, pod_level.PodLevelContext(init, apps, qos_class), place, findings
             ),

@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from numalet.core.cluster.cluster import NO_LABELS, Taint, TaintEffect
 from numalet.core.config.releases.release import Release
-from numalet.core.model import input_error, label_names
+from numalet.core.model import input_error, node_constraints
 from numalet.core.model.findings import BadInput, Findings
 from numalet.core.model.value import Value, field
 from numalet.io.documents import cluster_values, kubelet_version, typed, yaml_source
@@ -185,7 +185,7 @@ def _match(value: Mapping[str, Any] | None, place: Place, findings: Findings) ->
 
 def _check_labels(labels: Mapping[str, str], place: Place, findings: Findings) -> None:
     for key, value in labels.items():
-        if not label_names.is_name(key) or not label_names.is_value(value):
+        if not node_constraints.is_label_name(key) or not node_constraints.is_label_value(value):
             where = place.member(key).location
             findings.add(
                 input_error.Invalid(

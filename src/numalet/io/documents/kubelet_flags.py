@@ -11,12 +11,12 @@ from functools import cache, partial
 from types import MappingProxyType
 from typing import Any, Final
 
-from numalet.core.config import feature_gates, kubelet_fields, reserved_memory
+from numalet.core.config import feature_gates, kubelet_fields, memory_policy
 from numalet.core.config.kubelet_config import CommandFlag, KubeletConfig
+from numalet.core.config.memory_policy import ReservedMemoryError
 from numalet.core.config.releases import flag_table
 from numalet.core.config.releases.release import Release
 from numalet.core.config.releases.table import DEFAULT
-from numalet.core.config.reserved_memory import ReservedMemoryError
 from numalet.core.findings.flags import FlagInvalid, FlagShortCircuit
 from numalet.core.model import go_duration, go_text
 from numalet.core.model.findings import BadInput, Finding, Location
@@ -218,7 +218,7 @@ _PARSERS: Final[Mapping[str, Parse]] = {
     "Level": _integer,
     "mapStringBool": _gates,
     "mapStringString": partial(_pairs, separator="=", kind="string"),
-    "reserved-memory": reserved_memory.parse_all,
+    "reserved-memory": memory_policy.parse_reserved_memory,
     "string": lambda values: values[-1],
     "stringSlice": _texts,
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from numalet.core.model import input_error, plain_numbers
+from numalet.core.model import input_error, resources
 from numalet.core.model.findings import Findings
 from numalet.core.model.machine_info import HugePages
 from numalet.core.model.quantity import Quantity
@@ -67,7 +67,7 @@ def size_bytes(value: object, place: Place, findings: Findings) -> int | None:
 def memory_bytes(value: object, place: Place, findings: Findings) -> int | None:
     """``size_bytes``, but a number too small for bytes is refused: its unit is probably missing."""
     text = str(value).strip() if isinstance(value, int | str) else ""
-    if not plain_numbers.lacks_unit(text):
+    if not resources.lacks_unit(text):
         return size_bytes(value, place, findings)
     findings.add(
         input_error.Invalid(

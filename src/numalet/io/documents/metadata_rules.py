@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from numalet.core.model import input_error, label_names
+from numalet.core.model import input_error, node_constraints
 from numalet.core.model.findings import Findings
 from numalet.io.documents import typed
 from numalet.io.documents.typed import Place
@@ -23,7 +23,7 @@ def check(metadata: Mapping[Any, Any], place: Place, findings: Findings) -> None
     if isinstance(labels, Mapping):
         for name, value in labels.items():
             where = place.member("labels").member(str(name)).location
-            if not (isinstance(name, str) and label_names.is_name(name)):
+            if not (isinstance(name, str) and node_constraints.is_label_name(name)):
                 findings.add(
                     input_error.Invalid(
                         f"invalid name of a label or annotation {typed.described(name)}",
@@ -34,7 +34,7 @@ def check(metadata: Mapping[Any, Any], place: Place, findings: Findings) -> None
                         where=where,
                     )
                 )
-            if isinstance(value, str) and not label_names.is_value(value):
+            if isinstance(value, str) and not node_constraints.is_label_value(value):
                 findings.add(
                     input_error.Invalid(
                         f"invalid label value {typed.described(value)}",
@@ -49,7 +49,7 @@ def check(metadata: Mapping[Any, Any], place: Place, findings: Findings) -> None
         at = place.member("annotations")
         for name in notes:
             # Unlike label keys, annotation keys are lowered before the check.
-            if not label_names.is_name(str(name).lower()):
+            if not node_constraints.is_label_name(str(name).lower()):
                 where = at.member(str(name)).location
                 findings.add(
                     input_error.Invalid(

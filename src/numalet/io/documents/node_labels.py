@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from numalet.core.model import input_error, label_names
+from numalet.core.model import input_error, node_constraints
 from numalet.core.model.findings import Findings, Location
-from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model.node_constraints import NodeIdentity
 from numalet.core.model.pod import Pod
 
 LABELS_FLAG: Final = "--node-labels"
@@ -50,7 +50,11 @@ def _parsed(text: str) -> dict[str, str]:
     labels: dict[str, str] = {}
     for part in filter(None, text.split(",")):
         key, equals, value = part.partition("=")
-        if not equals or not label_names.is_name(key) or not label_names.is_value(value):
+        if (
+            not equals
+            or not node_constraints.is_label_name(key)
+            or not node_constraints.is_label_value(value)
+        ):
             findings.add(
                 input_error.Invalid(
                     f"invalid node label {part[:80]}",

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from numalet.core.config.behaviour import Mode
-from numalet.core.config.publish_settings import LEAST_REFRESH_SECONDS
+from numalet.core.config.numalet_config import LEAST_REFRESH_SECONDS
 from numalet.core.model.machine_queries import NodeClass
 from numalet.io.documents.typed import PUBLISHED_AS
 

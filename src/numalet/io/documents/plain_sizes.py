@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from numalet.core.config.kubelet_config import KubeletConfig
-from numalet.core.model import plain_numbers
+from numalet.core.model import resources
 from numalet.core.model.findings import Finding
 from numalet.io.findings.config_files import ConfigSizeWithoutUnit
 
@@ -20,7 +20,7 @@ def warnings(config: KubeletConfig) -> tuple[Finding, ...]:
     return tuple(
         ConfigSizeWithoutUnit(field=place, value=text.strip(), where=config.where(place))
         for place, text in _sizes(config)
-        if plain_numbers.lacks_unit(text)
+        if resources.lacks_unit(text)
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from numalet.core.model import input_error, qos
+from numalet.core.model import input_error, pod_demand
 from numalet.core.model.findings import Finding, Findings, Severity
 from numalet.core.model.node_constraints import NodeConstraints
 from numalet.core.model.pod import Container, ContainerKind, Pod, PodClaim, QosClass
@@ -182,7 +182,7 @@ def _pod(parts: _Parts, place: Place, identity: PodIdentity, findings: Findings)
         namespace=namespace,
         init_containers=init,
         app_containers=apps,
-        qos_class=given or qos.qos_class((*init, *apps)),
+        qos_class=given or pod_demand.qos_class((*init, *apps)),
         pod_level=pod_level.decode_pod_level(
             parts.spec.resources,
             pod_level.PodLevelContext(init, apps, given, identity.source),

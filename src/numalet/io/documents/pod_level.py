@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from numalet.core.model import input_error, pod_demand, qos, resources
+from numalet.core.model import input_error, pod_demand, resources
 from numalet.core.model.findings import Findings
 from numalet.core.model.pod import (
     NO_RESOURCES,
@@ -66,7 +66,7 @@ def decode_pod_level(
     # The API server also limits huge pages next to cpu or memory of containers; that is not checked
     # here.
     pod_resources.check_requests(requests, limits, place.member("requests"), findings)
-    return qos.of_pod_level(
+    return pod_demand.of_pod_level(
         dict(sorted(requests.items())), dict(sorted(limits.items())), context.given
     )
 

@@ -16,11 +16,11 @@ from typing import Any, Final
 
 import msgspec
 
-from numalet.core.model import input_error, qos
+from numalet.core.model import input_error, pod_demand
 from numalet.core.model.findings import BadInput, Findings
 from numalet.core.model.pod import Container, ContainerKind, Resources
 from numalet.core.model.value import replace
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from numalet.core.workload.run import Cause, PodRun
 from numalet.core.workload.spec import Workload
 from numalet.io.documents import (
@@ -57,7 +57,7 @@ def encode(record: PodRecord) -> bytes:
         init_containers=tuple(map(_with_texts, pod.init_containers)),
         app_containers=tuple(map(_with_texts, pod.app_containers)),
         overhead=_texts(pod.overhead),
-        qos_class=qos.qos_class(pod.containers()) if counts else pod.qos_class,
+        qos_class=pod_demand.qos_class(pod.containers()) if counts else pod.qos_class,
         constraints=None,
         pod_level=None,
     )

@@ -19,8 +19,7 @@ from typing import Any, Final
 
 import msgspec
 
-from numalet.core.cluster.cluster import ClusterPod
-from numalet.core.cluster.trace import Arrival
+from numalet.core.cluster.cluster import Arrival, ClusterPod
 from numalet.core.model import go_duration, input_error
 from numalet.core.model.findings import BadInput, Findings, Location
 from numalet.core.model.value import replace

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-from numalet.core.config.publish_settings import LEAST_REFRESH_SECONDS, PublishSettings
+from numalet.core.config.numalet_config import LEAST_REFRESH_SECONDS, PublishSettings
 from numalet.core.model import input_error
 from numalet.core.model.findings import Findings
 from numalet.io.documents import typed

@@ -7,7 +7,7 @@ from typing import Any, Final
 from numalet.core.model import moments
 from numalet.core.model.pod import ContainerKind
 from numalet.core.workload import lifecycle
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from numalet.core.workload.run import ContainerPhase, ContainerRun, Exit, ExitReason
 from numalet.core.workload.spec import ContainerSpec
 from numalet.shared.findings import runtime

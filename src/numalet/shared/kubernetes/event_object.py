@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from numalet.core.model import moments
 from numalet.core.model.pod import ContainerKind
-from numalet.core.workload.record import NodeEvent
+from numalet.core.workload.records import NodeEvent
 from numalet.core.workload.spec import Workload
 
 COMPONENT: Final = "numalet"

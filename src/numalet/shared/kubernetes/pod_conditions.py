@@ -15,8 +15,8 @@ from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model import moments
 from numalet.core.model.pod import ContainerKind
 from numalet.core.workload import lifecycle
-from numalet.core.workload.phase import PodPhase
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.lifecycle import PodPhase
+from numalet.core.workload.records import PodRecord
 from numalet.core.workload.run import ContainerRun, PodRun
 from numalet.shared.findings import lost_promises, notes
 from numalet.shared.kubernetes import container_statuses

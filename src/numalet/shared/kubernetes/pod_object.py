@@ -9,8 +9,8 @@ from datetime import timedelta
 from typing import Any
 
 from numalet.core.model import moments
-from numalet.core.workload.phase import phase
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.lifecycle import phase
+from numalet.core.workload.records import PodRecord
 from numalet.core.workload.run import PodRun
 from numalet.shared.kubernetes import container_statuses, pod_conditions
 from numalet.wording import kubelet

@@ -14,7 +14,7 @@ from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from numalet.core.workload.run import ContainerRun
 from numalet.shared.findings import lost_promises
 

@@ -12,8 +12,7 @@ from numalet.agent.host.runtime.port import NotStarted
 from numalet.agent.servers.device_plugins import DevicePlugins
 from numalet.core.managers.device.ledger import DeviceRecord
 from numalet.core.model.pod import ContainerKey
-from numalet.core.workload.record import PodRecord
-from numalet.core.workload.records import Records
+from numalet.core.workload.records import PodRecord, Records
 from numalet.core.workload.run import PodRun
 from numalet.core.workload.spec import ContainerSpec, Workload
 from numalet.io.rpc import device_plugin_v1beta1_pb2 as messages

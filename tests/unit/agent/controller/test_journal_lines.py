@@ -31,7 +31,7 @@ from numalet.core.managers.memory.reasons import NoNodeFits
 from numalet.core.model.findings import Finding, Location
 from numalet.core.model.go_text import GoText
 from numalet.core.workload import rejections
-from numalet.core.workload.record import EventKind, NodeEvent
+from numalet.core.workload.records import EventKind, NodeEvent
 from numalet.core.workload.run import Cause
 from numalet.insight.state.rebase import RebaseCpusGone
 from numalet.io.findings.devices import DevicesIdMissing

@@ -15,7 +15,7 @@ import pytest
 from prometheus_client import generate_latest
 
 from architecture import tree
-from numalet.cluster.breaker import audit, breaker_metrics
+from numalet.cluster.breaker import breaker_metrics
 from numalet.cluster.breaker.breaker import Breaker, BreakerSettings
 from numalet.core.cluster import building
 from numalet.core.cluster.objects import ListedNode
@@ -87,7 +87,7 @@ async def acting(
     said: list[str] = []
     leads = [True]
     async with client.opened(server.access()) as api:
-        with audit.opened(file) as audit_file:
+        with breaker_metrics.opened(file) as audit_file:
             breaker = Breaker(
                 api, settings, audit_file, said.append, may_act=lambda: leads[0], pace=QUICK
             )

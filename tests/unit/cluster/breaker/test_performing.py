@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from numalet.cluster.breaker.audit import ActionOutcome
+from numalet.cluster.breaker.breaker_metrics import ActionOutcome
 from numalet.cluster.breaker.performing import ActionWorker
 from numalet.insight.rejections import patches
 from numalet.insight.rejections.actions import (

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from numalet.cluster.breaker import audit, undoing
+from numalet.cluster.breaker import breaker_metrics, undoing
 from numalet.core.model.findings import BadInput
 from numalet.insight.rejections import patches
 from running import fake_api_server
@@ -38,7 +38,7 @@ async def server() -> AsyncIterator[FakeApiServer]:
 async def undone(server: FakeApiServer, file: Path) -> tuple[bool, list[str]]:
     """Whether all is undone, and what was said."""
     said: list[str] = []
-    with audit.opened(file) as audit_file:
+    with breaker_metrics.opened(file) as audit_file:
         return await undoing.undo(server.access(), audit_file, said.append), said
 
 

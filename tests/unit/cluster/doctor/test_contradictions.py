@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from numalet.cluster.doctor import contradictions as doctor
-from numalet.cluster.doctor.contradictions import Contradictions
+from numalet.cluster.doctor import facts as doctor
+from numalet.cluster.doctor.facts import Contradictions
 from numalet.io.documents import numa_node, numa_node_class
 from numalet.io.kube_api import client
 from running import fake_api_server

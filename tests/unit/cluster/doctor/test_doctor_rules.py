@@ -6,13 +6,14 @@ from dataclasses import replace
 
 from numalet.cluster.doctor import rules
 from numalet.cluster.doctor.facts import (
+    PUBLISHER,
     ClockReading,
     ClusterFacts,
     ClusterNodeFacts,
     NumaNodeFacts,
+    Permission,
     ZoneOwners,
 )
-from numalet.cluster.doctor.roles import PUBLISHER, Permission
 from numalet.core.findings.cluster import ClusterStateCpusLost, ClusterStateHolderElsewhere
 from numalet.core.model.findings import Finding
 

@@ -9,7 +9,7 @@ import pytest
 
 from cluster import manifests
 from numalet.cluster.doctor import scheduler_rules
-from numalet.cluster.doctor.scheduler_facts import (
+from numalet.cluster.doctor.facts import (
     ExtenderProgram,
     LeaseFacts,
     SchedulerConfiguration,

@@ -10,10 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from numalet.cluster.extender import bodies, command
-from numalet.cluster.extender.app import application
-from numalet.cluster.extender.bodies import BodyReader
-from numalet.cluster.extender.calls import BUG
+from numalet.cluster.extender import app, command
+from numalet.cluster.extender.app import BUG, BodyReader, application
 from numalet.cluster.extender.log import ExtenderLog
 from numalet.core.cluster.cluster import ClusterPod
 from numalet.insight.scheduling.filtering import NOT_KNOWN, Filtered
@@ -213,7 +211,7 @@ async def test_more_nodes_than_any_cluster_has_are_refused(
 
 async def test_a_body_of_very_many_values_is_refused_before_it_is_decoded() -> None:
     async with at_work() as extender:
-        body = b'{"Pod":{},"Nodes":{"items":[' + b"{}," * bodies.MOST_VALUES + b"{}]}}"
+        body = b'{"Pod":{},"Nodes":{"items":[' + b"{}," * app.MOST_VALUES + b"{}]}}"
         answer = await extender.http.post(f"{extender.url}/filter", content=body)
         assert (answer.status_code, "2000000 values" in answer.text) == (413, True)
 

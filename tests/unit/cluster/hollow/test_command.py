@@ -14,7 +14,7 @@ from numalet.cluster.hollow.kinds import KindInputs
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import BadInput
 from numalet.core.node.node import Node
-from numalet.core.workload.record import EventKind
+from numalet.core.workload.records import EventKind
 from numalet.io.documents.kubelet_config import ConfigSources
 from numalet.io.machines import MachineChoice
 from values import hollow_pods

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 from typing import Any, cast
 
-from numalet.cluster.hollow.heartbeats import RENEW_SECONDS, Leases
+from numalet.cluster.hollow.node_document import RENEW_SECONDS, Leases
 from numalet.io.kube_api.client import ApiClient
 from running import simulated_time
 

@@ -10,6 +10,7 @@ from numalet.cluster.hollow.life import (
     Action,
     Announce,
     CameUp,
+    HollowPod,
     LifeEvent,
     MomentCame,
     NodeLife,
@@ -19,7 +20,6 @@ from numalet.cluster.hollow.life import (
     ReportPod,
     WentDown,
 )
-from numalet.cluster.hollow.pod import HollowPod
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.pod import CRITICAL_PRIORITY
 from numalet.core.node.node import Node

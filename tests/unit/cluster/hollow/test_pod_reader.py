@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from numalet.cluster.hollow import pod_reader, pod_watch
-from numalet.cluster.hollow.pod import RunTimes
+from numalet.cluster.hollow.life import RunTimes
 from numalet.cluster.hollow.pod_reader import PodGlance
 from numalet.cluster.hollow.pod_watch import PodDecoder
 from numalet.core.model.findings import Finding, Findings

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 import pytest
 
 from numalet.core.admission import node_affinity
-from numalet.core.model.node_constraints import NodeConstraints, NodeRequirement, Term
-from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model.node_constraints import NodeConstraints, NodeIdentity, NodeRequirement, Term
 
 LABELS = {"kubernetes.io/os": "linux", "disk": "ssd", "cores": "8", "empty": "", "word": "eight"}
 NODE = "n1"

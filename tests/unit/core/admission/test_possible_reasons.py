@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.core.admission.possible_reasons import why_impossible
+from numalet.core.admission.reasons import why_impossible
 from numalet.core.config.rules import (
     CpuPolicy,
     CpuRules,

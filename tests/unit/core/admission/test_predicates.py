@@ -21,8 +21,13 @@ from numalet.core.config.behaviour import EXACT, NATIVE
 from numalet.core.config.releases import table
 from numalet.core.config.rules import MemoryPolicy
 from numalet.core.managers.device.inventory import Device
-from numalet.core.model.node_constraints import HostPort, NodeConstraints, NodeRequirement, Term
-from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model.node_constraints import (
+    HostPort,
+    NodeConstraints,
+    NodeIdentity,
+    NodeRequirement,
+    Term,
+)
 from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.node.node import Node

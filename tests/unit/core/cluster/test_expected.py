@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from numalet.core.cluster.cluster import ClusterNode, Origin
-from numalet.core.cluster.expected import expected, on_the_way
+from numalet.core.cluster.holding import expected, on_the_way
 from numalet.core.model.pod import Pod
 from values import gpu_fleet
 

@@ -8,7 +8,7 @@ import pytest
 
 from numalet.core.cluster import classes, holding, published
 from numalet.core.cluster.cluster import ClusterNode, Origin
-from numalet.core.cluster.expected import awaited, expected, on_the_way
+from numalet.core.cluster.holding import awaited, expected, on_the_way
 from numalet.core.config.behaviour import EXACT, NATIVE, Behaviour
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases import table

@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
-from numalet.core.config import percentages
-from numalet.core.config.percentages import PercentageError
+from numalet.core.config import node_allocatable
+from numalet.core.config.node_allocatable import PercentageError
 
 CAPACITIES = (17179869184, 16777216000, 8589934592)
 
@@ -26,7 +26,9 @@ CAPACITIES = (17179869184, 16777216000, 8589934592)
     ],
 )
 def test_recorded_percentages(text: str, expected: tuple[int, ...]) -> None:
-    assert expected == tuple(percentages.parse(text).of(each) for each in CAPACITIES)
+    assert expected == tuple(
+        node_allocatable.parse_percentage(text).of(each) for each in CAPACITIES
+    )
 
 
 def as_float32(number: float) -> float:
@@ -40,7 +42,7 @@ def test_a_percentage_is_what_the_processor_computes(text: str) -> None:
 
     for capacity in (*CAPACITIES, 0, 1, 2**60 + 1, 999999999999):
         expected = int(float(capacity) * fraction)
-        assert expected == percentages.parse(f"{text}%").of(capacity)
+        assert expected == node_allocatable.parse_percentage(f"{text}%").of(capacity)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ def test_a_percentage_is_what_the_processor_computes(text: str) -> None:
     ],
 )
 def test_a_percentage_knows_its_limits(text: str, is_negative: bool, is_above_all: bool) -> None:
-    percentage = percentages.parse(text)
+    percentage = node_allocatable.parse_percentage(text)
 
     assert (is_negative, is_above_all) == (percentage.is_negative, percentage.is_above_all)
 
@@ -76,15 +78,15 @@ def test_a_percentage_knows_its_limits(text: str, is_negative: bool, is_above_al
 )
 def test_what_is_no_percentage_is_refused_with_gos_text(text: str, problem: str) -> None:
     with pytest.raises(PercentageError) as caught:
-        percentages.parse(text)
+        node_allocatable.parse_percentage(text)
 
     assert caught.value.go_text == f"strconv.ParseFloat: {problem}"
 
 
 def test_a_tiny_percentage_is_next_to_nothing() -> None:
-    assert percentages.parse("1e-999999999%").of(2**40) == 0
+    assert node_allocatable.parse_percentage("1e-999999999%").of(2**40) == 0
 
 
 def test_a_long_number_is_refused_unread() -> None:
     with pytest.raises(PercentageError):
-        percentages.parse("1" * 1_000_000 + "%")
+        node_allocatable.parse_percentage("1" * 1_000_000 + "%")

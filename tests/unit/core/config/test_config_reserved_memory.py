@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.core.config import reserved_memory
-from numalet.core.config.reserved_memory import ReservedMemoryError
+from numalet.core.config import memory_policy
+from numalet.core.config.memory_policy import ReservedMemoryError
 
 
 def shown(*values: str) -> list[tuple[int, dict[str, str]]]:
     return [
         (entry.numa_node, {name: str(amount) for name, amount in entry.limits.items()})
-        for entry in reserved_memory.parse_all(values)
+        for entry in memory_policy.parse_reserved_memory(values)
     ]
 
 
@@ -73,12 +73,12 @@ def test_illegal_values_are_refused_with_the_kubelets_text(
     values: tuple[str, ...], expected: str
 ) -> None:
     with pytest.raises(ReservedMemoryError) as caught:
-        reserved_memory.parse_all(values)
+        memory_policy.parse_reserved_memory(values)
 
     assert expected == caught.value.go_text
 
 
 def test_the_value_prints_with_types_and_groups_sorted() -> None:
-    entries = reserved_memory.parse("1:memory=1Gi,hugepages-2Mi=2Mi;0:memory=01Gi")
+    entries = memory_policy.parse_flag_value("1:memory=1Gi,hugepages-2Mi=2Mi;0:memory=01Gi")
 
-    assert reserved_memory.text(entries) == "0:memory=01Gi,1:hugepages-2Mi=2Mi,memory=1Gi"
+    assert memory_policy.flag_text(entries) == "0:memory=01Gi,1:hugepages-2Mi=2Mi,memory=1Gi"

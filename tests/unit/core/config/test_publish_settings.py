@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numalet.core.config.publish_settings import PublishSettings
+from numalet.core.config.numalet_config import PublishSettings
 
 
 def test_what_is_said_here_wins_and_the_rest_is_the_others() -> None:

@@ -15,7 +15,7 @@ from numalet.core.config.releases import table
 from numalet.core.enforcement import desired, limits
 from numalet.core.enforcement.settings import NO_QUOTA, CgroupSettings
 from numalet.core.managers.cpu.ledger import CpuLedger
-from numalet.core.model import qos
+from numalet.core.model import pod_demand
 from numalet.core.model.pod import Container, Pod, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.snapshot.snapshot import Snapshot
@@ -37,7 +37,7 @@ def _pod() -> Pod:
     one = _of({"cpu": "1", "memory": "1Gi"})
     pod = builders.pod("u", Container("c"), Container("d", requests=one, limits=one))
     return replace(
-        pod, qos_class=QosClass.BURSTABLE, pod_level=qos.of_pod_level(whole, whole, None)
+        pod, qos_class=QosClass.BURSTABLE, pod_level=pod_demand.of_pod_level(whole, whole, None)
     )
 
 
@@ -90,7 +90,7 @@ def test_shared_containers_of_a_pod_placed_as_a_whole_keep_their_quota() -> None
         Container("s", requests=half, limits=half),
     )
     whole = _of({"cpu": "2", "memory": "2Gi"})
-    pod_level = replace(qos.of_pod_level(whole, whole, None), count=True)
+    pod_level = replace(pod_demand.of_pod_level(whole, whole, None), count=True)
     pod = replace(builders.pod("u", own, shared), pod_level=pod_level)
     parts = {"own": frozenset({2}), "s": frozenset({3})}
     snapshot = Snapshot(cpu=CpuLedger(frozenset({0, 1})).with_pod("u", frozenset({2, 3}), parts))

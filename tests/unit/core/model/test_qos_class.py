@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from numalet.core.model.pod import Container, ContainerKind, QosClass
-from numalet.core.model.qos import qos_class
+from numalet.core.model.pod_demand import qos_class
 from numalet.core.model.quantity import Quantity
 
 

@@ -8,10 +8,9 @@ from numalet.core.config.rules import TopologyPolicy
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.memory.ledger import MemoryBlock, MemoryLedger
 from numalet.core.model.pod import ContainerKey
-from numalet.core.snapshot import changes, invariants
-from numalet.core.snapshot.changes import Changes
+from numalet.core.snapshot import invariants, placement
 from numalet.core.snapshot.invariants import Invariant
-from numalet.core.snapshot.placement import Placement
+from numalet.core.snapshot.placement import Changes, Placement
 from numalet.core.snapshot.snapshot import Snapshot
 from values import builders
 from values.builders import GI, aligned, node, rules, simple
@@ -28,7 +27,7 @@ def grouped() -> Snapshot:
 def test_an_admission_is_the_difference_it_makes() -> None:
     before = node(RULES).snapshot
 
-    assert changes.diff_snapshots(before, grouped()) == Changes(
+    assert placement.diff_snapshots(before, grouped()) == Changes(
         pods_added=("u",),
         pods_gone=(),
         allocated={KEY: HELD},
@@ -36,8 +35,8 @@ def test_an_admission_is_the_difference_it_makes() -> None:
         reserved_bytes={0: {"memory": 10 * GI}, 1: {"memory": 5 * GI}},
         groups={0: 0b11, 1: 0b11},
     )
-    assert changes.diff_snapshots(grouped(), before).released == {KEY: HELD}
-    assert changes.diff_snapshots(grouped(), before).pods_gone == ("u",)
+    assert placement.diff_snapshots(grouped(), before).released == {KEY: HELD}
+    assert placement.diff_snapshots(grouped(), before).pods_gone == ("u",)
 
 
 def test_who_holds_other_things_than_before_is_in_both() -> None:
@@ -48,14 +47,14 @@ def test_who_holds_other_things_than_before_is_in_both() -> None:
         cpu=CpuLedger(frozenset(), {"u": {"c": frozenset({3}), "same": frozenset({2})}})
     )
 
-    difference = changes.diff_snapshots(before, after)
+    difference = placement.diff_snapshots(before, after)
 
     assert difference.released == {KEY: Placement(frozenset({1}), (), {})}
     assert difference.allocated == {KEY: Placement(frozenset({3}), (), {})}
 
 
 def test_a_node_that_was_not_there_before_has_no_difference() -> None:
-    assert changes.diff_snapshots(Snapshot(), grouped()).reserved_bytes == {}
+    assert placement.diff_snapshots(Snapshot(), grouped()).reserved_bytes == {}
 
 
 def test_a_sound_snapshot_breaks_no_rule() -> None:

@@ -8,7 +8,7 @@ from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.memory.ledger import MemoryBlock, MemoryLedger
 from numalet.core.model import cpu_set
 from numalet.core.model.cpu_set import CpuSet
-from numalet.core.snapshot import runtime_sets
+from numalet.core.snapshot import placement
 from numalet.core.snapshot.snapshot import Snapshot
 from values.builders import machine
 
@@ -26,17 +26,17 @@ def _snapshot(default: str = "", exclusive: str = "", nodes: tuple[int, ...] = (
 def test_exclusive_cpus_are_reported_before_the_shared_pool() -> None:
     snapshot = _snapshot(default="0,4-5", exclusive="1-3")
 
-    assert cpu_set.parse("1-3") == runtime_sets.cpus(snapshot, "u", "c")
-    assert cpu_set.parse("0,4-5") == runtime_sets.cpus(snapshot, "u", "other")
+    assert cpu_set.parse("1-3") == placement.cpus(snapshot, "u", "c")
+    assert cpu_set.parse("0,4-5") == placement.cpus(snapshot, "u", "other")
 
 
 def test_without_a_shared_pool_no_cpus_are_reported() -> None:
-    assert runtime_sets.cpus(_snapshot(), "u", "c") == cpu_set.EMPTY
+    assert placement.cpus(_snapshot(), "u", "c") == cpu_set.EMPTY
 
 
 def test_memory_nodes_are_reported_ascending() -> None:
-    assert runtime_sets.memory_nodes(_snapshot(nodes=(2, 0)), "u", "c") == (0, 2)
-    assert runtime_sets.memory_nodes(_snapshot(nodes=(2, 0)), "u", "other") == ()
+    assert placement.memory_nodes(_snapshot(nodes=(2, 0)), "u", "c") == (0, 2)
+    assert placement.memory_nodes(_snapshot(nodes=(2, 0)), "u", "other") == ()
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_cpus_and_memory_cpus_are_merged_on_windows(
     rule: str, decided: str, near_memory: str, expected: str | None
 ) -> None:
     wanted = None if expected is None else cpu_set.parse(expected)
-    merged = runtime_sets.merged(cpu_set.parse(decided), cpu_set.parse(near_memory))
+    merged = placement.merged(cpu_set.parse(decided), cpu_set.parse(near_memory))
     assert wanted == merged, rule
 
 
@@ -78,4 +78,4 @@ def test_a_container_on_windows_is_bound_to_its_cpus_and_those_near_its_memory(
     snapshot: Snapshot, expected: str | None
 ) -> None:
     wanted: CpuSet | None = None if expected is None else cpu_set.parse(expected)
-    assert wanted == runtime_sets.windows_cpu_affinity(snapshot, MACHINE, "u", "c")
+    assert wanted == placement.windows_cpu_affinity(snapshot, MACHINE, "u", "c")

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numalet.core.model.pod import Pod
-from numalet.core.workload.record import PodRecord
-from numalet.core.workload.records import Records
+from numalet.core.workload.records import PodRecord, Records
 from numalet.core.workload.run import Deletion, PodRun
 from numalet.core.workload.spec import Workload
 

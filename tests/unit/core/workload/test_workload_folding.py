@@ -6,7 +6,7 @@ import pytest
 
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.workload import folding
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from numalet.core.workload.run import Cause, ContainerPhase, Deletion, Exit, ExitReason
 from values.pod_runs import ADMITTED, REJECTED, accepted, at, down, ran, up, workload
 

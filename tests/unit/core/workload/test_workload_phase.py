@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from numalet.core.workload import folding
-from numalet.core.workload.phase import PodPhase, phase
+from numalet.core.workload.lifecycle import PodPhase, phase
 from numalet.core.workload.run import PodRun
 from numalet.core.workload.spec import RestartPolicy, Workload
 from values.pod_runs import REJECTED, accepted, at, down, ran, up, workload

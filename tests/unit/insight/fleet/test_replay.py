@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod
-from numalet.core.cluster.trace import Arrival
+from numalet.core.cluster.cluster import Arrival, Cluster, ClusterNode, ClusterPod
 from numalet.core.model.node_constraints import HostPort, NodeConstraints
 from numalet.core.model.pod import Pod
 from numalet.insight.fleet.kube_scheduler import ScoredNodes, Scoring, Strategy

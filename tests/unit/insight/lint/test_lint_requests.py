@@ -11,7 +11,7 @@ from numalet.core.config.behaviour import EXACT
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases import table
 from numalet.core.managers.device.inventory import Device
-from numalet.core.model import qos
+from numalet.core.model import pod_demand
 from numalet.core.model.findings import Finding, Location, Severity
 from numalet.core.model.pod import Container, ContainerKind, Pod, StatusResources
 from numalet.core.model.quantity import Quantity
@@ -40,7 +40,7 @@ def container(
 
 
 def pod(name: str, *containers: Container) -> Pod:
-    return builders.pod(name, *containers, qos=qos.qos_class(containers))
+    return builders.pod(name, *containers, qos=pod_demand.qos_class(containers))
 
 
 def found(*pods: Pod, config: KubeletConfig = STATIC, **more: Any) -> list[Finding]:

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from numalet.core.config.behaviour import EXACT, NATIVE, Mode
-from numalet.core.config.numalet_config import AS_THE_KUBELET, NumaletConfig
-from numalet.core.config.publish_settings import PublishSettings
+from numalet.core.config.numalet_config import AS_THE_KUBELET, NumaletConfig, PublishSettings
 from numalet.core.model.findings import BadInput, Findings
 from numalet.core.model.machine_queries import NodeClass
 from numalet.insight.simulate import recording, runner

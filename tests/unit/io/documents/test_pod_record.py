@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from numalet.core.model import qos
+from numalet.core.model import pod_demand
 from numalet.core.model.findings import BadInput
 from numalet.core.model.pod import QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.workload import folding
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from numalet.core.workload.run import Cause, Evicted
 from numalet.io.documents import pod_record
 from numalet.shared.findings import lost_promises, runtime
@@ -251,7 +251,7 @@ def test_runs_of_unknown_containers_are_found() -> None:
 def test_what_a_pod_asks_for_as_a_whole_is_read_out_of_its_manifest() -> None:
     amounts = {"cpu": "4", "memory": "1Gi"}
     quantities = {name: Quantity.parse(text) for name, text in amounts.items()}
-    asking = qos.of_pod_level(quantities, quantities, None)
+    asking = pod_demand.of_pod_level(quantities, quantities, None)
     pod = replace(
         RECORD.workload.pod,
         qos_class=QosClass.GUARANTEED,
@@ -263,4 +263,4 @@ def test_what_a_pod_asks_for_as_a_whole_is_read_out_of_its_manifest() -> None:
 
     # Whether it counts is decided anew; until then it has the class of its containers.
     assert again.pod.pod_level == asking
-    assert again.pod.qos_class is qos.qos_class(pod.containers())
+    assert again.pod.qos_class is pod_demand.qos_class(pod.containers())

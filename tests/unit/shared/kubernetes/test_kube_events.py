@@ -10,7 +10,7 @@ import pytest
 from numalet.core.managers.device.inventory import Device, Health
 from numalet.core.model.moments import microseconds
 from numalet.core.model.quantity import Quantity
-from numalet.core.workload.record import EventKind, NodeEvent
+from numalet.core.workload.records import EventKind, NodeEvent
 from numalet.shared.kubernetes.event_object import event_object
 from numalet.shared.kubernetes.node_object import NodeFacts, Unready, node_object
 from numalet.wording import kubelet_status

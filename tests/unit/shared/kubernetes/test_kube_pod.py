@@ -10,7 +10,7 @@ import pytest
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model.findings import Findings
 from numalet.core.workload import folding
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from numalet.core.workload.run import Cause, ExitReason, PodRun, Verdict
 from numalet.core.workload.spec import RestartPolicy, Workload
 from numalet.io.documents.typed import Place

@@ -18,7 +18,7 @@ from numalet.agent.servers.api.status import Failure
 from numalet.core.model.findings import Finding, Findings, Severity
 from numalet.core.model.value import Value, replace
 from numalet.core.workload import changes
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from numalet.core.workload.spec import Workload, WorkloadSource
 from numalet.io.documents.typed import Place
 from numalet.io.documents.workload import WorkloadOptions, decode_workload

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from numalet.agent.servers.api import requests, status
 from numalet.agent.servers.api.status import Failure
 from numalet.core.model.value import Value
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from numalet.wording import kubernetes_api as words
 
 

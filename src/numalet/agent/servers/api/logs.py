@@ -19,7 +19,7 @@ from numalet.agent.servers.api import log_lines, requests
 from numalet.agent.servers.api.served import Served
 from numalet.agent.servers.api.status import Failure
 from numalet.core.model.pod import ContainerKey
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from numalet.core.workload.run import ContainerPhase
 from numalet.core.workload.spec import WorkloadSource
 from numalet.wording import kubernetes_api as words

@@ -11,7 +11,7 @@ from numalet.agent.servers.api.served import OWN_GROUP, Served, namespace_of
 from numalet.agent.servers.api.watching import WatchedChange
 from numalet.agent.servers.door import ChangeKind, EventChange, PodChange, RequestRefused
 from numalet.core.model.value import Value, replace
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 
 C = TypeVar("C", PodChange, EventChange)
 

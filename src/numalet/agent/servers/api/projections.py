@@ -13,7 +13,7 @@ from numalet.agent.kubelet.observed import KubeletObservation
 from numalet.agent.servers.door import AgentView, OwnershipMode
 from numalet.core.config.behaviour import Mode
 from numalet.core.model import moments
-from numalet.core.workload.record import NodeEvent, PodRecord
+from numalet.core.workload.records import NodeEvent, PodRecord
 from numalet.shared.kubernetes import (
     event_object as kube_event,
 )

@@ -24,7 +24,7 @@ from numalet.agent.servers.door import Foreseen, RequestRefused
 from numalet.core.enforcement import desired
 from numalet.core.model.findings import Findings
 from numalet.core.model.value import replace
-from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import PodRecord
 from numalet.core.workload.spec import Runner, Workload, of_command
 from numalet.insight.output import json_schema, run_document
 from numalet.insight.output.run_document import RunDocument

@@ -12,7 +12,7 @@ from numalet.agent.servers.api.objects import Kept, Shown, shown
 from numalet.agent.servers.api.status import not_found, of_refusal
 from numalet.agent.servers.door import AgentView, Door, Foreseen, RequestRefused
 from numalet.core.model.value import Mutable, field
-from numalet.core.workload.record import NodeEvent, PodRecord
+from numalet.core.workload.records import NodeEvent, PodRecord
 from numalet.shared.kubernetes import pod_placement
 from numalet.wording import kubernetes_api as words
 
