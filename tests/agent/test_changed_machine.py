@@ -153,7 +153,7 @@ async def test_a_running_pod_that_does_not_fit_any_more_goes_on_and_is_marked(
         said = [(each.reason, each.message) for each in agent.controller.view().events]
         written = (tmp_path / journal.FILE_NAME).read_text()
         assert '"event/unpromised"' in written
-        assert "It goes on running" not in written
+        assert "The pod keeps running" not in written
     # A later start with the same machine tells nothing anew, and one with room fixes it.
     async with agents.running(less, FakeRuntime(tmp_path / RUNS)) as agent:
         await agent.controller.settled()

@@ -66,7 +66,7 @@ def test_two_commands_have_nothing_in_common(tmp_path: Path, forks: Forks) -> No
 def test_a_command_that_uses_too_much_is_told_why_it_died(tmp_path: Path, forks: Forks) -> None:
     done = run(forks, tmp_path, "--", sys.executable, "-I", "-S", "-c", TOO_MUCH, memory="32Mi")
     assert done.returncode == 137
-    assert "it exceeded its memory limit" in done.stderr
+    assert "the command exceeded its memory limit" in done.stderr
     assert pods() == []
 
 
@@ -95,7 +95,7 @@ def test_beside_an_agent_the_kernel_holds_a_command_as_well(tmp_path: Path, fork
             forks, agent.root, "--", sys.executable, "-I", "-S", "-c", TOO_MUCH, memory="32Mi"
         )
         assert done.returncode == 137
-        assert "it exceeded its memory limit" in done.stderr
+        assert "the command exceeded its memory limit" in done.stderr
         assert pods() == []
 
 
