@@ -21,8 +21,7 @@ from numalet.core.node.node import Node
 from numalet.core.workload.records import PodRecord
 from numalet.core.workload.run import PodRun, Verdict
 from numalet.core.workload.spec import ContainerSpec, Workload
-from numalet.insight.simulate.scenario import RestartStep
-from numalet.insight.simulate.session import Session
+from numalet.insight.simulate.session import RestartStep, Session
 from numalet.insight.usecases import scenario_document
 from numalet.io.documents.typed import Place
 from oracles import recordings

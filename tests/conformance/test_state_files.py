@@ -12,7 +12,7 @@ import pytest
 
 from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.config.rules import StartRefused
-from numalet.insight.simulate.scenario import Scenario
+from numalet.insight.simulate.session import Scenario
 from numalet.insight.state import restart_check
 from numalet.insight.state import verify as state_verify
 from numalet.insight.state.restart_check import RestartAnswer

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from cli.commands import Runner
-from numalet.insight.output.lab_document import LabListDocument
+from numalet.insight.output.machine_document import LabListDocument
 from numalet.lab import host
 from numalet.lab.topologies import TOPOLOGIES
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numalet.core.cluster.cluster import ClusterNode, ClusterPod, Controller, Taint, TaintEffect
 from numalet.insight.fleet.assessing import Assessor
 from numalet.insight.fleet.keeping_away import TAINT_KEY
-from numalet.insight.rejections import patches, planning, pruning, taint_cap
+from numalet.insight.rejections import patches, planning, recreating, taint_cap
 from numalet.insight.rejections.actions import (
     Action,
     LiftTaint,
@@ -25,9 +25,8 @@ from numalet.insight.rejections.actions import (
     SuspendJob,
     TaintNode,
 )
-from numalet.insight.rejections.owners import OwnerLink
 from numalet.insight.rejections.planning import BreakerState
-from numalet.insight.rejections.rejected_pod import RejectedPod
+from numalet.insight.rejections.rejected_pod import OwnerLink, RejectedPod
 from numalet.insight.rejections.rules import BreakerRules, BreakerScope
 from numalet.insight.rejections.shape_questions import BreakerFacts, SuspendedJob
 from values import gpu_fleet
@@ -309,7 +308,7 @@ def test_all_comes_to_an_end_once_nothing_is_rejected_and_nothing_waits(
     assert [each for each in world.nodes.values() if patches.on_node(each.taints)] == []
     for pods in _by_storm(world).values():
         moments = sorted(each.rejected_at_seconds for each in pods)
-        replaced = [each for each in pods if pruning.is_replaced(each)]
+        replaced = [each for each in pods if recreating.is_replaced(each)]
         budget = world.rules.storm_budget
         if any(b - a < 60 for a, b in zip(moments, moments[budget - 1 :], strict=False)):
             assert len(replaced) <= world.rules.kept_failed_pods

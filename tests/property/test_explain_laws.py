@@ -22,7 +22,7 @@ from numalet.core.model.quantity import Quantity
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.insight.explain import search, story
-from numalet.insight.explain.case import Case, OtherNode
+from numalet.insight.explain.cases import Case, OtherNode
 from numalet.insight.explain.change import (
     AdjustedRequest,
     Change,

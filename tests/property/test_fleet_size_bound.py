@@ -18,7 +18,7 @@ from numalet.core.cluster import asking, shapes
 from numalet.core.cluster.facts import FactReader
 from numalet.core.model.pod import Pod
 from numalet.core.node.node import Node
-from numalet.insight.fleet import one_numa_node
+from numalet.insight.fleet import size_bound
 from numalet.insight.fleet.size_bound import SizeBound
 from values import random_nodes
 
@@ -33,7 +33,7 @@ def _tried(node: Node, shape: Pod) -> tuple[int, int]:
     facts = FactReader().facts(node)
     asked = asking.of(shape, facts.node_class)
     uids = sorted(node.snapshot.pods)[:MOST_PODS]
-    bound = SizeBound(one_numa_node.needs(facts, asked.pod, uids), len(uids))
+    bound = SizeBound(size_bound.needs(facts, asked.pod, uids), len(uids))
     refused = out_of_reach = 0
     for size in range(len(uids) + 1):
         for gone in combinations(range(len(uids)), size):

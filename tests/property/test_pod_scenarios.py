@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numalet.core.model.findings import BadInput, Finding
 from numalet.insight.simulate import recording, runner
 from numalet.insight.simulate.comparison import compare
-from numalet.insight.simulate.scenario import Scenario
+from numalet.insight.simulate.session import Scenario
 from numalet.insight.usecases.scenario_file import RawScenario
 
 pytestmark = pytest.mark.property

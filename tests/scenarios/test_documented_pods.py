@@ -8,7 +8,7 @@ import pytest
 
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model.pod import QosClass
-from numalet.insight.simulate.scenario import AdmitStep
+from numalet.insight.simulate.session import AdmitStep
 from numalet.insight.usecases import scenario_file
 
 FOLDER = Path(__file__).parent

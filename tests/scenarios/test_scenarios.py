@@ -13,7 +13,7 @@ import pytest
 
 from numalet.insight.simulate import runner
 from numalet.insight.simulate.runner import Failed, Passed
-from numalet.insight.simulate.scenario import Scenario
+from numalet.insight.simulate.session import Scenario
 from numalet.insight.usecases import scenario_file
 
 FILES = sorted(Path(__file__).parent.glob("*.yaml"))

@@ -13,8 +13,8 @@ from numalet.core.model.pod import Container, Pod
 from numalet.core.model.quantity import Quantity
 from numalet.core.node import node as nodes
 from numalet.core.node.node import NO_DEVICES, Devices
-from numalet.insight.explain import case as cases
-from numalet.insight.explain.case import Case, OtherNode
+from numalet.insight.explain import cases as cases
+from numalet.insight.explain.cases import Case, OtherNode
 from numalet.insight.explain.tally import Tally
 from numalet.insight.simulate.session import Session
 from numalet.io import machines

@@ -27,10 +27,9 @@ from numalet.insight.fleet.assessing import Assessor
 from numalet.insight.fleet.keeping_away import TAINT_KEY
 from numalet.insight.rejections import patches, planning, rejected_pod
 from numalet.insight.rejections.actions import Action, LiftTaint, Prune, TaintNode
-from numalet.insight.rejections.owners import OwnerLink, TopOwner
 from numalet.insight.rejections.patches import EndMark
 from numalet.insight.rejections.planning import BreakerState
-from numalet.insight.rejections.rejected_pod import RejectedPod
+from numalet.insight.rejections.rejected_pod import OwnerLink, RejectedPod, TopOwner
 from numalet.insight.rejections.rules import BreakerRules
 from numalet.insight.rejections.shape_questions import BreakerFacts, SuspendedJob
 from values import gpu_fleet

@@ -6,8 +6,7 @@ from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.core.model.quantity import Quantity
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
-from numalet.insight.simulate.scenario import Step
-from numalet.insight.simulate.session import Record, Session
+from numalet.insight.simulate.session import Record, Session, Step
 from values import builders
 
 MACHINE = builders.machine(10, 10)

@@ -126,9 +126,9 @@ def _number(values: Sized | None, one: str, several: str) -> str:
 
 def _print_document(facts: ClusterFacts, shown: Sequence[FindingRow], chosen: OutputFormat) -> None:
     from numalet.cli import output
-    from numalet.insight.output import doctor_document
+    from numalet.insight.output import check_document
 
-    document = doctor_document.of(
+    document = check_document.of_doctor(
         facts.server,
         facts.version,
         nodes=None if facts.nodes is None else len(facts.nodes),

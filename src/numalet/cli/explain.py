@@ -17,7 +17,7 @@ from numalet.cli.simulate import FORGET
 if TYPE_CHECKING:
     from numalet.core.config.releases.release import Release
     from numalet.core.config.rules import StartRefused
-    from numalet.insight.explain.case import Case
+    from numalet.insight.explain.cases import Case
     from numalet.insight.explain.story import Story
     from numalet.insight.explain.tally import Tally
     from numalet.insight.output.explanation_types import Explanation

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from numalet.cli import output
 from numalet.core.cluster.cluster import Cluster, Origin
 from numalet.core.snapshot.placement import Placement
-from numalet.insight.fleet import held as holding
+from numalet.insight.fleet import victims as holding
 from numalet.insight.fleet.fit import Fit
 from numalet.insight.fleet.free import FreeAnswer, NodeAnswer, Outcome, Proof
 from numalet.insight.fleet.free_copies import CopiesAnswer

@@ -15,7 +15,7 @@ from numalet.core.model import cpu_set, input_error
 from numalet.core.model.findings import Finding
 
 if TYPE_CHECKING:
-    from numalet.insight.output.lab_document import TopologyDocument
+    from numalet.insight.output.machine_document import TopologyDocument
     from numalet.lab.guest import EndedGuest
     from numalet.lab.request import GuestRequest, Terminal
     from numalet.lab.topology import Topology
@@ -32,7 +32,7 @@ def show_topologies(chosen: output.OutputFormat) -> None:
     if chosen is output.OutputFormat.TABLE:
         output.print_all([_table(TOPOLOGIES.values())])
     else:
-        from numalet.insight.output.lab_document import LabListDocument
+        from numalet.insight.output.machine_document import LabListDocument
 
         topologies = [_topology(topology) for topology in TOPOLOGIES.values()]
         output.print_document(LabListDocument("numalet.lab-list/1", topologies), chosen)
@@ -54,7 +54,7 @@ def _table(topologies: Any) -> Any:
 
 
 def _topology(topology: Topology) -> TopologyDocument:
-    from numalet.insight.output.lab_document import GuestNodeDocument, TopologyDocument
+    from numalet.insight.output.machine_document import GuestNodeDocument, TopologyDocument
 
     distances = topology.distances
     nodes = [

@@ -19,7 +19,7 @@ from numalet.core.model.findings import Finding, Location
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numalet.insight.explain.case import Case
+    from numalet.insight.explain.cases import Case
     from numalet.insight.output.explanation_types import Explanation
     from numalet.insight.output.run_document import RunDocument
 

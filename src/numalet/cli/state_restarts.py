@@ -156,7 +156,8 @@ def _checked(
     source: StateSource, asked: Kubelet, pods: PodsSeenAgain | None = None
 ) -> RestoreCheck:
     from numalet.cli.output import show_findings
-    from numalet.insight.state import missing, restart_check
+    from numalet.insight.state import restart_check
+    from numalet.insight.state.verify import missing_files
 
     show_findings(asked.notes)
     checked = restart_check.check(
@@ -168,7 +169,7 @@ def _checked(
     )
     if not source.path.is_dir():
         return checked
-    return replace(checked, drift=(*missing.findings(source.files), *checked.drift))
+    return replace(checked, drift=(*missing_files(source.files), *checked.drift))
 
 
 def register(app: typer.Typer) -> None:

@@ -20,7 +20,7 @@ from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.fleet_answers import MOST_COPIES, FleetAnswers, MapQuestion
 from numalet.dashboard.forms import FormRefused
 from numalet.drawing import node_drawing
-from numalet.insight.fleet import held
+from numalet.insight.fleet import victims
 from numalet.insight.fleet.fit import Fit
 from numalet.insight.fleet.heat import MappedPool
 from numalet.insight.maps import node_map
@@ -247,7 +247,7 @@ def _fit(name: str, answer: Fit, path: str) -> dict[str, Any]:
                 "node": each.node,
                 "path": fleet_words.node_path(path, each.node),
                 "numa_nodes": ", ".join(map(str, each.numa_nodes)) or "-",
-                "held": held.held(each.placements),
+                "held": victims.held(each.placements),
             }
             for each in landings
         ],

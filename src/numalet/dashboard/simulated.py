@@ -22,8 +22,7 @@ from numalet.dashboard.sources import (
     SourceKind,
 )
 from numalet.insight import decision_notes
-from numalet.insight.simulate.scenario import Scenario
-from numalet.insight.simulate.session import Asked, NotRestarted, Record, Removed, Session
+from numalet.insight.simulate.session import Asked, NotRestarted, Record, Removed, Scenario, Session
 from numalet.wording import english, kubelet
 
 

@@ -16,7 +16,7 @@ from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
 from numalet.core.node.node import Node
 from numalet.dashboard.sources import NodeView
-from numalet.insight.explain import running, search, story, tally
+from numalet.insight.explain import cases, search, story, tally
 from numalet.insight.explain.tally import Offer
 from numalet.insight.maps import node_map
 from numalet.insight.maps.node_map import NodeMap
@@ -110,13 +110,13 @@ def answer(view: NodeView, question: WhatIfQuestion) -> WhatIfAnswer:
 def _beginning(view: NodeView, question: WhatIfQuestion) -> Session | StartRefused:
     """Return the current node, or one after a restart under another policy or scope."""
     known = {row.pod.uid: row.pod for row in view.rows}
-    session = running.session(view.node, view.config, known)
+    session = cases.running_session(view.node, view.config, known)
     config = replace(
         view.config,
         topology_manager_policy=question.policy or view.config.topology_manager_policy,
         topology_manager_scope=question.scope or view.config.topology_manager_scope,
     )
-    return session if config == view.config else running.restarted(session, config)
+    return session if config == view.config else cases.restart_running(session, config)
 
 
 def _asked(beginning: Session, pods: Sequence[Pod], question: WhatIfQuestion) -> WhatIfAnswer:
@@ -137,7 +137,7 @@ def _asked(beginning: Session, pods: Sequence[Pod], question: WhatIfQuestion) ->
     if chosen is None or not 0 <= chosen < len(pods):
         # In detail: the first refused pod, or the last one if all are admitted.
         chosen = next(refused, len(pods) - 1)
-    case = running.case(beginning, pods[:chosen], pods[chosen])
+    case = cases.running_case(beginning, pods[:chosen], pods[chosen])
     traced = story.trace(case.node, pods[chosen])
     end = time.monotonic() + LONGEST_SEARCH_SECONDS
     tallies = tally.in_order(search.search(case, traced, lambda: time.monotonic() < end))

@@ -15,7 +15,7 @@ from numalet.core.admission.decision import Decision
 from numalet.core.model.value import Mutable, Value, field
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.dashboard.sources import NodeView, PodRow
-from numalet.insight.explain import running, search, story, tally
+from numalet.insight.explain import cases, search, story, tally
 from numalet.insight.explain.tally import Offer
 from numalet.insight.maps import node_map
 from numalet.insight.maps.hint_map import HintMap
@@ -93,10 +93,10 @@ class Explanations(Mutable):
 def causes(view: NodeView, rows: Sequence[PodRow]) -> dict[str, str | None]:
     """Return each shortage by uid; empty without figures, no value if the pod fits now."""
     pods = {each.pod.uid: each.pod for each in view.rows}
-    session = running.session(view.node, view.config, pods)
+    session = cases.running_session(view.node, view.config, pods)
     short: dict[str, str | None] = {}
     for row in rows:
-        case = running.case(session, (), row.pod)
+        case = cases.running_case(session, (), row.pod)
         traced = story.trace(case.node, row.pod)
         # Without a search: the start page shows causes of many pods.
         document = explanation_document.explanation(case, traced, (), 0)
@@ -107,7 +107,7 @@ def causes(view: NodeView, rows: Sequence[PodRow]) -> dict[str, str | None]:
 
 def explained(view: NodeView, row: PodRow, budget_seconds: float = BUDGET_SECONDS) -> Why:
     pods = {each.pod.uid: each.pod for each in view.rows}
-    case = running.case(running.session(view.node, view.config, pods), (), row.pod)
+    case = cases.running_case(cases.running_session(view.node, view.config, pods), (), row.pod)
     traced = story.trace(case.node, row.pod)
     end = time.monotonic() + budget_seconds
     is_admitted = traced.decision.admitted

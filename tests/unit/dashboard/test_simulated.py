@@ -12,7 +12,7 @@ from numalet.dashboard import node_views, simulated
 from numalet.dashboard.simulated import SimulatedNode
 from numalet.dashboard.sources import Level
 from numalet.insight.decision_notes import DecisionEvicted
-from numalet.insight.simulate.scenario import AdmitStep, RemoveStep
+from numalet.insight.simulate.session import AdmitStep, RemoveStep
 from numalet.insight.usecases import simulating
 from numalet.insight.usecases.simulating import SimulateInputs
 from numalet.io.documents.kubelet_config import ConfigSources

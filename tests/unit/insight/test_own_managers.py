@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 import numalet
-from numalet.insight.explain import case as cases
+from numalet.insight.explain import cases as cases
 from numalet.insight.explain import story
 from numalet.insight.maps import resource_maps
 from numalet.insight.output import explanation_document, json_schema, simulation_document

@@ -9,7 +9,7 @@ from typing import Final
 from numalet.agent.run.request import RunRequest
 from numalet.core.model.findings import Finding
 from numalet.core.model.value import Value
-from numalet.insight.explain.case import Case
+from numalet.insight.explain.cases import Case
 from numalet.insight.output.explanation_types import Explanation
 from numalet.insight.output.run_document import RunDocument
 from numalet.io import kubelets

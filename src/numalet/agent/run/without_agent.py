@@ -19,8 +19,8 @@ from numalet.agent.run.program import ReadyPlace
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import replace
-from numalet.insight.explain import case as cases
-from numalet.insight.explain.case import Case
+from numalet.insight.explain import cases as cases
+from numalet.insight.explain.cases import Case
 from numalet.insight.output import run_document
 from numalet.insight.output.explanation_types import Explanation
 from numalet.insight.output.run_document import RunDocument

@@ -16,9 +16,8 @@ from typing import Any, Final
 from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.model.findings import Findings
 from numalet.core.model.value import Mutable, Value, replace
-from numalet.insight.rejections import owners, rejected_pod
-from numalet.insight.rejections.owners import OwnerLink
-from numalet.insight.rejections.rejected_pod import RejectedPod
+from numalet.insight.rejections import rejected_pod
+from numalet.insight.rejections.rejected_pod import OwnerLink, RejectedPod
 from numalet.io.documents.cluster_pods import PodReader
 from numalet.io.documents.typed import Place
 from numalet.io.kube_api import follow, listing, paths
@@ -179,7 +178,7 @@ class FailedPods:
                 self.problem = why
 
     def _remove(self, uid: str, kept: _Kept | None) -> None:
-        owner = None if kept is None else owners.next_owner(kept.failed.metadata, "")
+        owner = None if kept is None else rejected_pod.next_owner(kept.failed.metadata, "")
         if kept is not None and owner is not None and owner.kind != "ReplicaSet":
             self._gone[uid] = kept
 

@@ -14,8 +14,8 @@ import msgspec
 
 from numalet.cluster.breaker.failed_pods import OwnerChain
 from numalet.core.model.value import Value
-from numalet.insight.rejections import owners
-from numalet.insight.rejections.owners import OwnerLink
+from numalet.insight.rejections import rejected_pod
+from numalet.insight.rejections.rejected_pod import OwnerLink
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
 
@@ -71,7 +71,7 @@ class OwnerResolver:
     async def chain(self, metadata: Mapping[str, Any]) -> OwnerChain:
         """Return the owners of the object with this ``metadata``, the nearest first."""
         links: list[OwnerLink] = []
-        link = owners.next_owner(metadata, str(metadata.get("namespace") or ""))
+        link = rejected_pod.next_owner(metadata, str(metadata.get("namespace") or ""))
         while link is not None and len(links) < _LONGEST_CHAIN:
             links.append(link)
             read = await self._read(link)
@@ -103,7 +103,7 @@ class OwnerResolver:
         if owner is None or (link.uid and owner.metadata.uid != link.uid):
             return _Read(False, None, self._now() + UNKNOWN_SECONDS)
         references = {"ownerReferences": owner.metadata.owner_references}
-        above = owners.next_owner(references, link.namespace)
+        above = rejected_pod.next_owner(references, link.namespace)
         return _Read(True, above, self._now() + KNOWN_SECONDS)
 
     async def _path(self, link: OwnerLink) -> str | None:

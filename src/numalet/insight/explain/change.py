@@ -20,9 +20,9 @@ from numalet.core.model.value import Value, replace
 from numalet.core.node import largest_request
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
-from numalet.insight.explain import case as cases
+from numalet.insight.explain import cases as cases
 from numalet.insight.explain import measures
-from numalet.insight.explain.case import Case, OtherNode
+from numalet.insight.explain.cases import Case, OtherNode
 
 
 class OtherTopology(Value):

@@ -27,7 +27,7 @@ from numalet.insight import decision_notes
 from numalet.insight.decision_notes import Beside
 from numalet.insight.explain import measures
 from numalet.insight.explain.measures import Stranded
-from numalet.insight.simulate.scenario import NO_FILES, StateFiles
+from numalet.insight.simulate.session import NO_FILES, StateFiles
 from numalet.wording import kubelet, kubelet_start
 
 Order: TypeAlias = Sequence[int]

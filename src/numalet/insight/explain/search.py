@@ -16,7 +16,7 @@ from numalet.core.model.pod import Pod
 from numalet.core.model.quantity import ZERO, Quantity
 from numalet.insight.explain import change as changes
 from numalet.insight.explain import measures, smaller
-from numalet.insight.explain.case import Case
+from numalet.insight.explain.cases import Case
 from numalet.insight.explain.change import (
     ChangeOutcome,
     Earlier,

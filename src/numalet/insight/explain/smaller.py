@@ -19,7 +19,7 @@ from numalet.core.model.pod import Container
 from numalet.core.model.value import Value
 from numalet.core.node import largest_request
 from numalet.core.node.node import Node
-from numalet.insight.explain.case import Case
+from numalet.insight.explain.cases import Case
 from numalet.insight.explain.change import AdjustedRequest, SmallerRequest
 from numalet.insight.explain.story import Story
 from numalet.insight.explain.tally import Tally

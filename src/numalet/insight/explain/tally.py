@@ -12,7 +12,7 @@ from typing import TypeAlias
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.value import Mutable, Value, field
 from numalet.insight.explain import change as changes
-from numalet.insight.explain.case import Case
+from numalet.insight.explain.cases import Case
 from numalet.insight.explain.change import Change, ChangeOutcome
 
 MOST_TRIED = 200

@@ -6,7 +6,7 @@ amounts: "4 of nvidia.com/gpu free, 2 on each NUMA node".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 from numalet.core.admission.reasons import (
@@ -16,12 +16,58 @@ from numalet.core.admission.reasons import (
     Rejection,
 )
 from numalet.core.cluster.facts import DeviceFacts, StateFacts
-from numalet.core.config.rules import NodeRules, TopologyPolicy
-from numalet.core.model import numa_mask, resources
+from numalet.core.config.rules import NodeRules, Scope, TopologyPolicy
+from numalet.core.managers.cpu import static_policy as cpu_demand
+from numalet.core.managers.memory import demand as memory_demand
+from numalet.core.managers.memory.reasons import NotAnInteger
+from numalet.core.model import numa_mask, pod_demand, resources
 from numalet.core.model.pod import Pod
-from numalet.insight.fleet import aligned
+from numalet.core.model.pod_demand import Overhead
 from numalet.insight.fleet.kube_scheduler import Worded, WordedAmount
 from numalet.wording import english, numbers
+
+
+def is_whole(rules: NodeRules) -> bool:
+    return rules.topology.scope is Scope.POD
+
+
+def aligned_devices(facts: StateFacts, pod: Pod) -> dict[str, int]:
+    if is_whole(facts.node.rules):
+        limits = pod_demand.effective_limits(pod, Overhead.EXCLUDED)
+        every = {name: limit.value for name, limit in limits.items()}
+    else:
+        every = {}
+        for container in pod.containers():
+            for name, limit in container.limits.items():
+                # Each container is aligned by itself, so the largest one decides.
+                every[name] = max(every.get(name, 0), limit.value)
+    return {name: every[name] for name in sorted(every) if name in facts.devices and every[name]}
+
+
+def aligned_memory(facts: StateFacts, pod: Pod) -> Mapping[str, int]:
+    """Return bytes by memory type; empty if the Memory Manager ignores the pod."""
+    rules = facts.node.rules
+    if not facts.node_class.counts_memory or not memory_demand.is_guaranteed(pod):
+        return {}
+    if is_whole(rules):
+        asked = memory_demand.of_pod(pod, rules.behaviour)
+        return {} if isinstance(asked, NotAnInteger) else asked
+    most: dict[str, int] = {}
+    for container in pod.containers():
+        of_one = memory_demand.of_container(container, rules.behaviour)
+        if not isinstance(of_one, NotAnInteger):
+            for name, size in of_one.items():
+                most[name] = max(most.get(name, 0), size)
+    return most
+
+
+def aligned_cpus(facts: StateFacts, pod: Pod) -> int:
+    """Return whole CPUs; 0 without exclusive CPUs."""
+    if facts.node_class.static_cpus is None:
+        return 0
+    if is_whole(facts.node.rules):
+        return cpu_demand.of_pod(pod)
+    return max((cpu_demand.of_container(pod, each) for each in pod.containers()), default=0)
 
 
 class DevicesApart(Worded):
@@ -145,16 +191,16 @@ def _code(rejection: Rejection) -> str:
 def _too_little(facts: StateFacts, pod: Pod, rules: NodeRules) -> Iterator[Obstacle]:
     policy = rules.topology.policy
     # The scarcest resource first: it is the one that operators can act on.
-    for name, asked in aligned.devices(facts, pod).items():
+    for name, asked in aligned_devices(facts, pod).items():
         yield from _of_devices(facts.devices[name], name, asked, rules)
     # Under best-effort and none, memory and CPUs may come from any NUMA nodes.
     is_aligned = policy in (TopologyPolicy.SINGLE_NUMA_NODE, TopologyPolicy.RESTRICTED)
     if not is_aligned:
         return
-    for name, asked in aligned.memory(facts, pod).items():
+    for name, asked in aligned_memory(facts, pod).items():
         yield from _of_memory(facts, name, asked, policy)
     static = facts.node_class.static_cpus
-    cpus = aligned.cpus(facts, pod)
+    cpus = aligned_cpus(facts, pod)
     if cpus and static is not None:
         every = [part.cpus.bit_count() for part in static.topology.nodes]
         if policy is TopologyPolicy.SINGLE_NUMA_NODE and cpus > max(every, default=0):
@@ -229,10 +275,10 @@ def _of_memory(
 
 def _named(facts: StateFacts, pod: Pod) -> tuple[str, ...]:
     names = []
-    if cpus := aligned.cpus(facts, pod):
+    if cpus := aligned_cpus(facts, pod):
         names.append(f"{cpus} CPUs")
-    memory = aligned.memory(facts, pod).items()
+    memory = aligned_memory(facts, pod).items()
     names += [f"{numbers.amount(name, size)} of {name}" for name, size in memory if size]
-    devices = aligned.devices(facts, pod).items()
+    devices = aligned_devices(facts, pod).items()
     names += [f"{count} of {name}" for name, count in devices]
     return tuple(names)

@@ -23,7 +23,7 @@ from numalet.core.cluster.keys import StateKey
 from numalet.core.model import resources
 from numalet.core.model.pod import Pod
 from numalet.core.node.node import Node
-from numalet.insight.fleet import one_numa_node, victims
+from numalet.insight.fleet import size_bound, victims
 from numalet.insight.fleet.assessing import StateJudge
 from numalet.insight.fleet.size_bound import Lack, Need, SizeBound
 from numalet.insight.fleet.victims import Candidate, SetCost
@@ -77,7 +77,7 @@ class SetSearch:
         self._useful = [each for each in self.candidates if self._matters(each, holders)]
         self._before = self._cheaper_equals(holders)
         uids = [each.uid for each in self._useful]
-        numa = one_numa_node.needs(facts, asking.pod, uids)
+        numa = size_bound.needs(facts, asking.pod, uids)
         self._bound = SizeBound([*self._sums(), *numa], len(uids))
 
     @property

@@ -8,16 +8,97 @@ that a web server can use are not stranded, while the GPUs next to them may be.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from numalet.core.cluster import shapes
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origin
 from numalet.core.cluster.shapes import PodKey
-from numalet.core.model import resources
+from numalet.core.model import pod_demand, resources
 from numalet.core.model.value import Value
 from numalet.insight.fleet import kube_scheduler
-from numalet.insight.fleet.assessing import Assessment, Assessor, NodeMemo
+from numalet.insight.fleet.assessing import Assessment, Assessor, NodeMemo, difference
 from numalet.insight.fleet.obstacles import Obstacle
-from numalet.insight.fleet.shape_counts import AskedShape, ShapeCounts
+
+
+class AskedShape(Value):
+    """One shape: a representative pod, and the number of its pods in the cluster."""
+
+    pod: ClusterPod
+    running: int = 0
+    waiting: int = 0
+
+    @property
+    def amounts(self) -> Mapping[str, int]:
+        """The requests, CPU in thousandths, others in units."""
+        return pod_demand.amounts(self.pod.pod)
+
+
+@dataclass(eq=False)
+class _Group:
+    """The pods of one shape by uid."""
+
+    pods: dict[str, ClusterPod] = field(default_factory=dict)
+    waiting: int = 0
+    shape: AskedShape | None = None
+    """Computed again after a change."""
+
+    def asked(self) -> AskedShape:
+        if self.shape is None:
+            # The smallest uid represents the shape, so that results do not depend on the order of
+            # changes.
+            first = kube_scheduler.as_new(self.pods[min(self.pods)])
+            self.shape = AskedShape(first, len(self.pods) - self.waiting, self.waiting)
+        return self.shape
+
+
+class ShapeCounts:
+    """Counts the shapes of one cluster after another; reads each pod object once."""
+
+    def __init__(self) -> None:
+        self._pods: Mapping[str, ClusterPod] = MappingProxyType({})
+        self._groups: dict[PodKey, _Group] = {}
+        self._key_of: dict[str, PodKey] = {}
+        self._counted: tuple[AskedShape, ...] = ()
+
+    def of(self, pods: Mapping[str, ClusterPod]) -> tuple[AskedShape, ...]:
+        """Return the shapes of these pods, by descending number of pods."""
+        if pods is not self._pods:
+            different = difference(self._pods, pods)
+            for uid in (*different.gone, *different.changed):
+                self._leave(uid)
+            for uid, pod in different.changed.items():
+                self._enter(uid, pod)
+            self._pods = pods
+            if different:
+                every = [each.asked() for each in self._groups.values()]
+                self._counted = tuple(sorted(every, key=_most_first))
+        return self._counted
+
+    def _leave(self, uid: str) -> None:
+        key = self._key_of.pop(uid, None)
+        if key is None:
+            return
+        group = self._groups[key]
+        group.waiting -= group.pods.pop(uid).is_waiting
+        group.shape = None
+        if not group.pods:
+            del self._groups[key]
+
+    def _enter(self, uid: str, pod: ClusterPod) -> None:
+        # Pods of DaemonSets are left out: they arrive with their node and always fit.
+        if pod.is_over or pod.is_being_deleted or pod.pod.is_static or pod.comes_with_its_node:
+            return
+        key = shapes.key_of(pod)
+        group = self._groups.setdefault(key, _Group())
+        group.pods[uid] = pod
+        group.waiting += pod.is_waiting
+        group.shape = None
+        self._key_of[uid] = key
+
+
+def _most_first(each: AskedShape) -> tuple[int, str, str]:
+    return (-each.running - each.waiting, str(each.pod.pod), each.pod.pod.uid)
 
 
 class RefusedShape(Value):

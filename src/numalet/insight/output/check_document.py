@@ -1,4 +1,4 @@
-"""The result of a check as a document: what ``-o json`` prints.
+"""The findings of ``check`` and of ``doctor cluster`` as documents: what ``-o json`` prints.
 
 ``schema`` is a name with a number, which grows when a field is removed or changes its meaning; a
 new field does not change it.
@@ -6,6 +6,7 @@ new field does not change it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -139,4 +140,41 @@ def of_row(row: FindingRow) -> CheckFindingDocument:
         kubelet=row.kubelet_text or None,
         rule=row.rule,
         fix=row.fix,
+    )
+
+
+SCHEMA_OF_DOCTOR: Final = "numalet.doctor/2"
+
+
+class DoctorDocument(msgspec.Struct, kw_only=True):
+    """What is wrong with a cluster. A number is null where the API server did not say."""
+
+    schema: Literal["numalet.doctor/2"]
+    server: str
+    version: str
+    nodes: int | None
+    numa_nodes: int | None
+    classes: int | None
+    counts: dict[str, int]
+    findings: list[CheckFindingDocument]
+
+
+def of_doctor(
+    server: str,
+    version: str,
+    *,
+    nodes: int | None,
+    numa_nodes: int | None,
+    classes: int | None,
+    rows: Sequence[FindingRow],
+) -> DoctorDocument:
+    return DoctorDocument(
+        schema=SCHEMA_OF_DOCTOR,
+        server=server,
+        version=version,
+        nodes=nodes,
+        numa_nodes=numa_nodes,
+        classes=classes,
+        counts={each.value: sum(row.severity is each for row in rows) for each in Severity},
+        findings=[of_row(row) for row in rows],
     )

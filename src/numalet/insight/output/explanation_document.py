@@ -18,7 +18,7 @@ from numalet.core.model.pod import Pod
 from numalet.core.model.quantity import Quantity
 from numalet.insight.explain import measures
 from numalet.insight.explain import tally as tally_order
-from numalet.insight.explain.case import Case
+from numalet.insight.explain.cases import Case
 from numalet.insight.explain.change import Change, ChangeOutcome
 from numalet.insight.explain.considered_sets import ProviderAnswer, SetAnswer
 from numalet.insight.explain.story import AlignedSubject, AllocatedResources, Story

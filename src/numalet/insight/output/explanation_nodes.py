@@ -7,7 +7,7 @@ from numalet.core.model import machine_queries as ask
 from numalet.core.model.pod import ContainerKind
 from numalet.core.node.node import Node
 from numalet.insight.explain import measures
-from numalet.insight.explain.case import Case
+from numalet.insight.explain.cases import Case
 from numalet.insight.maps import resource_maps
 from numalet.insight.output.explanation_types import (
     ExplanationCpusDocument,

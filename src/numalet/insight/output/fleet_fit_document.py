@@ -13,8 +13,7 @@ from numalet.core.model import cpu_set
 from numalet.core.model.findings import Finding
 from numalet.core.snapshot.placement import Placement
 from numalet.insight.fleet.fit import Fit, Landing, ReasonGroup
-from numalet.insight.fleet.shape_counts import AskedShape
-from numalet.insight.fleet.traps import PoolTraps, Trap, Traps
+from numalet.insight.fleet.traps import AskedShape, PoolTraps, Trap, Traps
 from numalet.insight.output.json_schema import OutputDocument
 
 FIT_SCHEMA: Final = "numalet.fleet-fit/1"

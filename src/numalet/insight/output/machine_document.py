@@ -1,4 +1,4 @@
-"""What ``numalet machine -o json`` prints: a machine, or the list of profiles.
+"""Machines as documents: ``numalet machine -o json`` and ``numalet lab list -o json``.
 
 CPU lists are texts such as ``0-3,8``.
 """
@@ -16,6 +16,32 @@ from numalet.core.model.machine_queries import NodeClass
 from numalet.insight.maps.machine_map import MachineMap, MachineNodeRow, ProfileRow, View
 from numalet.insight.output.json_schema import OutputDocument
 from numalet.insight.simulate import recording
+
+
+class GuestNodeDocument(OutputDocument):
+    """A NUMA node; ``distances`` is null where the firmware says nothing."""
+
+    id: int
+    cpus: str
+    memory_bytes: int
+    distances: list[int] | None
+
+
+class TopologyDocument(OutputDocument):
+    """A topology. CPU lists are texts such as ``0-3,8``."""
+
+    name: str
+    summary: str
+    packages: int
+    threads_per_core: int
+    numa_nodes: list[GuestNodeDocument]
+
+
+class LabListDocument(OutputDocument):
+    """All topologies that have names."""
+
+    schema: Literal["numalet.lab-list/1"]
+    topologies: list[TopologyDocument]
 
 
 class PagesDocument(OutputDocument):

@@ -18,16 +18,18 @@ import msgspec
 from msgspec import Struct
 
 from numalet.insight.output import json_schema, state_document
-from numalet.insight.output.check_document import CheckDocument, ChecksDocument
-from numalet.insight.output.doctor_document import DoctorDocument
+from numalet.insight.output.check_document import CheckDocument, ChecksDocument, DoctorDocument
 from numalet.insight.output.explanation_types import Explanation, ExplanationNotStartedDocument
 from numalet.insight.output.findings_document import FindingsDocument
 from numalet.insight.output.fleet_days_document import FleetReplayDocument, FleetWhatIfDocument
 from numalet.insight.output.fleet_fit_document import FleetFitDocument, FleetTrapsDocument
 from numalet.insight.output.fleet_free_document import FleetFreeDocument
 from numalet.insight.output.json_schema import DIALECT, Schema
-from numalet.insight.output.lab_document import LabListDocument
-from numalet.insight.output.machine_document import MachineDocument, ProfilesDocument
+from numalet.insight.output.machine_document import (
+    LabListDocument,
+    MachineDocument,
+    ProfilesDocument,
+)
 from numalet.insight.output.replay_document import ReplayDocument
 from numalet.insight.output.reserve_document import ReserveDocument
 from numalet.insight.output.run_document import RunDocument

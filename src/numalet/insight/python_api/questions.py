@@ -15,7 +15,7 @@ from numalet.core.config.rules import Scope, StartRefused, TopologyPolicy
 from numalet.core.model.device_claims import NO_CLAIMS, ClaimDocuments
 from numalet.core.model.pod import Pod
 from numalet.core.node.node import NO_DEVICES, Devices, Node
-from numalet.insight.explain import case as cases
+from numalet.insight.explain import cases as cases
 from numalet.insight.explain import matrix, search, story
 from numalet.insight.explain.matrix import NamedConfig, NamedMachine, Options
 from numalet.insight.explain.tally import Tally
@@ -34,8 +34,7 @@ from numalet.insight.python_api.nodes import (
     start_node,
 )
 from numalet.insight.python_api.tables import MatrixRows
-from numalet.insight.simulate.scenario import NO_FILES, AdmitStep
-from numalet.insight.simulate.session import Session
+from numalet.insight.simulate.session import NO_FILES, AdmitStep, Session
 from numalet.insight.state import restart_check, verify
 from numalet.insight.state.restart_check import RestoreCheck
 from numalet.insight.state.verify import FileReport

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any, ClassVar, TypeAlias
 
 from numalet.core.model.value import Value
-from numalet.insight.rejections.owners import OwnerLink, TopOwner
+from numalet.insight.rejections.rejected_pod import OwnerLink, TopOwner
 from numalet.insight.rejections.rules import Measure
 
 

@@ -10,8 +10,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from numalet.core.model.value import Value, replace
-from numalet.insight.rejections.owners import TopOwner
-from numalet.insight.rejections.rejected_pod import RejectedPod
+from numalet.insight.rejections.rejected_pod import RejectedPod, TopOwner
 from numalet.insight.rejections.rules import BreakerRules
 
 StormKey: TypeAlias = tuple[TopOwner, str]

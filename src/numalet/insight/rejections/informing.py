@@ -20,8 +20,7 @@ from numalet.insight.fleet.assessing import Assessment, copy_of
 from numalet.insight.fleet.keeping_away import TAINT_KEY
 from numalet.insight.fleet.kube_scheduler import Tainted
 from numalet.insight.rejections.actions import Inform
-from numalet.insight.rejections.owners import LABELS_KIND, OwnerLink
-from numalet.insight.rejections.rejected_pod import RejectedPod
+from numalet.insight.rejections.rejected_pod import LABELS_KIND, OwnerLink, RejectedPod
 from numalet.insight.rejections.rules import BreakerRules
 from numalet.insight.rejections.shape_questions import ShapeQuestions
 from numalet.wording import numbers

@@ -16,7 +16,6 @@ from numalet.insight.rejections import (
     counting,
     informing,
     jobs,
-    pruning,
     recreating,
     shape_questions,
     trap_taints,
@@ -29,8 +28,7 @@ from numalet.insight.rejections.recreating import RecreatePlan
 from numalet.insight.rejections.rejected_pod import RejectedPod
 from numalet.insight.rejections.rules import BreakerRules, Measure
 from numalet.insight.rejections.shape_questions import BreakerFacts, ShapeQuestions
-from numalet.insight.rejections.trap_memory import TrapKey, TrapMemory
-from numalet.insight.rejections.trap_taints import TaintInputs, TaintPlan
+from numalet.insight.rejections.trap_taints import TaintInputs, TaintPlan, TrapKey, TrapMemory
 from numalet.wording import numbers
 
 IssuedKey: TypeAlias = tuple[str, str]
@@ -141,13 +139,13 @@ class _Plan:
             yield from self._events()
         if Measure.RECREATE in allowed:
             every = [each for pods in self._pods.values() for each in pods]
-            self._recreated = recreating.plan(
+            self._recreated = recreating.recreated_pods(
                 every, self._questions, self._is_of("pod"), self._now, self._rules
             )
             yield from self._recreated.actions
         if Measure.PRUNE in allowed:
             stormy = [self._pods[key] for key in sorted(self._stormy) if key in self._pods]
-            for prune in pruning.plan(stormy, self._rules):
+            for prune in recreating.replaced_pods(stormy, self._rules):
                 if (prune.verb, prune.target) not in self._issued:
                     yield prune
 

@@ -1,21 +1,56 @@
-"""Create bare pods with the annotation again, because they have no controller.
+"""Delete replaced rejected pods of ReplicaSets, and create bare pods with the annotation again.
 
-The new pod has a unique name, so that the API server refuses a second creation. The rejected pod is
-deleted after that, so nothing is lost if the procedure stops in between.
+The newest replaced pods stay. A recreated pod has a unique name, so that the API server refuses a
+second creation. The rejected pod is deleted after that, so nothing is lost if the procedure stops
+in between.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from numalet.core.model.value import Value
 from numalet.insight.rejections import patches
-from numalet.insight.rejections.actions import RecreatePod
+from numalet.insight.rejections.actions import Prune, RecreatePod
 from numalet.insight.rejections.rejected_pod import RejectedPod
 from numalet.insight.rejections.rules import BreakerRules
 from numalet.insight.rejections.shape_questions import ShapeQuestions
+
+_APPS: Final = "apps"
+_REPLACING_KINDS: Final = frozenset({"ReplicaSet", "Deployment"})
+
+
+def replaced_pods(storms: Iterable[Sequence[RejectedPod]], rules: BreakerRules) -> Iterator[Prune]:
+    """Yield the pods to delete, of each storm the oldest first."""
+    for pods in storms:
+        in_order = sorted(pods, key=lambda each: (each.rejected_at_seconds, each.uid))
+        for each in in_order[: max(0, len(in_order) - rules.kept_failed_pods)]:
+            if is_replaced(each):
+                yield Prune(
+                    namespace=each.namespace,
+                    name=each.name,
+                    uid=each.uid,
+                    resource_version=each.resource_version,
+                    owner=each.owner,
+                    why=f"rejected ({each.reason}) and replaced; the newest "
+                    f"{rules.kept_failed_pods} of the same shape stay",
+                )
+
+
+def is_replaced(pod: RejectedPod) -> bool:
+    """Return whether a ReplicaSet, with at most a Deployment above it, makes the pod."""
+    # A ReplicaSet ignores failed pods. A Job counts them to give up after a limit, and custom
+    # resources may do anything. A container that ever ran may have left logs and an exit code.
+    return (
+        pod.never_started
+        and pod.chain_is_whole
+        and bool(pod.chain)
+        and pod.chain[0].kind == "ReplicaSet"
+        and all(each.group == _APPS and each.kind in _REPLACING_KINDS for each in pod.chain)
+    )
+
 
 _MOST_CHARACTERS: Final = 253
 _KEPT_METADATA: Final = ("namespace", "labels", "annotations", "finalizers")
@@ -29,7 +64,7 @@ class RecreatePlan(Value):
     due_at_seconds: tuple[float, ...]
 
 
-def plan(
+def recreated_pods(
     rejections: Iterable[RejectedPod],
     questions: ShapeQuestions,
     is_issued: Callable[[str, str], bool],

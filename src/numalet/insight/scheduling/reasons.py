@@ -28,7 +28,7 @@ from numalet.core.managers.device.reasons import NoneHealthy, NotRegistered, Too
 from numalet.core.managers.memory.reasons import NotAnInteger, PartNotAnInteger
 from numalet.core.model import resources
 from numalet.core.model.pod import Pod
-from numalet.insight.fleet import aligned, obstacles
+from numalet.insight.fleet import obstacles
 from numalet.insight.fleet.obstacles import (
     DevicesApart,
     MemoryInGroup,
@@ -52,7 +52,7 @@ def _of_obstacle(facts: StateFacts, pod: Pod, rejection: Rejection) -> str:
     policy = facts.node.rules.topology.policy
     match obstacles.of(facts, pod, rejection):
         case DevicesApart(resource, free):
-            asked = aligned.devices(facts, pod)[resource]
+            asked = obstacles.aligned_devices(facts, pod)[resource]
             if free < asked:
                 return f"fewer than {asked} {resource} free" if asked > 1 else f"no {resource} free"
             return _none_has(_amount(resource, asked), policy)

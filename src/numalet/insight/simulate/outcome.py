@@ -24,7 +24,7 @@ from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.snapshot import Snapshot
-from numalet.insight.simulate.scenario import CPU_STATE_FILE, MEMORY_STATE_FILE, StateFiles
+from numalet.insight.simulate.session import CPU_STATE_FILE, MEMORY_STATE_FILE, StateFiles
 
 CPUS_PER_GROUP = 64
 

@@ -22,7 +22,7 @@ from numalet.core.model.machine_info import (
 )
 from numalet.core.model.node_constraints import NodeConstraints, NodeRequirement
 from numalet.core.model.pod import Container, ContainerKind, Pod, Resources
-from numalet.insight.simulate.scenario import (
+from numalet.insight.simulate.session import (
     AdmitStep,
     Outcome,
     RemoveStep,

@@ -27,13 +27,14 @@ from numalet.core.node import node as nodes
 from numalet.core.node.node import Devices, Node
 from numalet.insight.simulate import comparison, outcome
 from numalet.insight.simulate.comparison import OutcomeDifference
-from numalet.insight.simulate.scenario import Outcome, Scenario
 from numalet.insight.simulate.session import (
     Asked,
     NotRestarted,
+    Outcome,
     Record,
     Removed,
     Restarted,
+    Scenario,
     Session,
 )
 from numalet.wording import kubelet, kubelet_start

@@ -1,17 +1,22 @@
-"""A node that executes steps one after the other, with a record of each step.
+"""A scenario, and a node that executes its steps one after the other, with a record of each step.
 
-The containers of an admitted pod start at once. A restart keeps containers running, reads the state
-files, and shows the pods to the new kubelet one after the other before all sources are ready.
+The written form of a scenario is a line of JSON (see the reference of the scenario file), which
+``insight.usecases.scenario_file`` reads. The containers of an admitted pod start at once. A restart
+keeps containers running, reads the state files, and shows the pods to the new kubelet one after the
+other before all sources are ready.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TypeAlias, assert_never
+from typing import Any, TypeAlias, assert_never
 
 from numalet.core.admission.decision import Decision
+from numalet.core.checkpoint import cpu_file, device_file, memory_file
+from numalet.core.config.behaviour import Behaviour
 from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.numalet_config import AS_THE_KUBELET, NumaletConfig
 from numalet.core.config.rules import StartRefused
 from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
 from numalet.core.model.machine_info import MachineInfo
@@ -19,7 +24,66 @@ from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
 from numalet.core.node import restarting
 from numalet.core.node.node import NO_DEVICES, Devices, Node
-from numalet.insight.simulate.scenario import AdmitStep, RemoveStep, RestartStep, StateFiles, Step
+
+StateFiles: TypeAlias = Mapping[str, str]
+"""Contents of state files by file name. At a restart an empty text means a deleted file."""
+
+Outcome: TypeAlias = Mapping[str, Any]
+"""A computed or expected outcome as plain nested data."""
+
+CPU_STATE_FILE = cpu_file.FILE_NAME
+MEMORY_STATE_FILE = memory_file.FILE_NAME
+STATE_FILES = (CPU_STATE_FILE, MEMORY_STATE_FILE, device_file.FILE_NAME)
+NO_FILES: StateFiles = MappingProxyType({})
+
+
+class AdmitStep(Value):
+    """A pod arrives; if it is admitted, all its containers start."""
+
+    pod: Pod
+
+
+class RemoveStep(Value):
+    pod_uid: str
+
+
+class RestartStep(Value):
+    """The kubelet restarts and sees the pods again in this order; others are deleted.
+
+    Fields that are set replace the kubelet's former values.
+    """
+
+    order: tuple[str, ...]
+    config: KubeletConfig | None = None
+    machine: MachineInfo | None = None
+    state_files: StateFiles | None = None
+
+
+Step: TypeAlias = AdmitStep | RemoveStep | RestartStep
+
+
+class Scenario(Value, kw_only=True):
+    """The input of a run, and ``expect``, the expected outcome if there is one.
+
+    ``numalet`` are numalet's own settings; the defaults are the kubelet's. ``state_files`` exist
+    before the first start. With ``record_raw`` the outcome includes the exact texts of the state
+    files.
+    """
+
+    name: str
+    machine: MachineInfo
+    config: KubeletConfig
+    numalet: NumaletConfig = AS_THE_KUBELET
+    steps: tuple[Step, ...] = ()
+    tags: tuple[str, ...] = ()
+    devices: Devices = NO_DEVICES
+    state_files: StateFiles = NO_FILES
+    record_raw: bool = False
+    expect: Outcome | None = None
+
+    @property
+    def behaviour(self) -> Behaviour:
+        return self.numalet.behaviour
 
 
 class Asked(Value):

@@ -17,28 +17,84 @@ from numalet.core.config import unknown
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import MemoryPolicy, StartRefused
-from numalet.core.model.findings import Finding, Location, Severity
+from numalet.core.model.findings import Finding, Location, Severity, WarningFinding
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.node_constraints import UNKNOWN_NODE, NodeIdentity
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
 from numalet.core.node import node as nodes
 from numalet.core.node import restarting
+from numalet.core.node.restarting import KubeletRestart, Readmission
 from numalet.insight.state import (
     block_rules,
-    cpu_drift,
     device_rules,
-    memory_drift,
     memory_rules,
-    pods_again,
     reading,
     rebase,
+    state_drift,
 )
 from numalet.insight.state.block_rules import StateGroupsOverlap
 from numalet.insight.state.device_rules import StateDeviceOnAbsentNode
 from numalet.insight.state.reading import MemoryState, Seal, State, States
 from numalet.insight.state.rebase import Rebased
 from numalet.insight.state.restart import Restart
+from numalet.wording import restarts
+
+
+class RestartPodRejected(Finding):
+    sentence = "the kubelet rejects pod {pod}, which runs{condition}: {reason}: {message}"
+    why = "A kubelet that starts admits every pod of its node again, and ends those it rejects."
+    fix = "drain the node before the kubelet starts again"
+    pod: str
+    condition: str
+    reason: str
+    message: str
+
+
+class RestartPodNeedsPlugin(WarningFinding):
+    sentence = (
+        "after a reboot the kubelet rejects pod {pod}{condition}: {reason}: {message}; its "
+        "containers do not run then"
+    )
+    why = "A container that runs keeps its devices; of any other one the kubelet asks the plugin."
+    fix = "drain the node before the reboot"
+    pod: str
+    condition: str
+    reason: str
+    message: str
+
+
+class RestartPodMoved(WarningFinding):
+    sentence = (
+        "container {container} of pod {pod} runs with {held} and gets {holds} when the kubelet "
+        "sees the pod again"
+    )
+    why = "The kubelet places some pods a second time, and forgets their former allocation."
+    fix = "drain the node before the kubelet starts again"
+    pod: str
+    container: str
+    held: str
+    holds: str
+
+
+def pods_seen_again(restart: KubeletRestart, after_reboot: KubeletRestart) -> Iterator[Finding]:
+    """Yield lost and moved pods; ``after_reboot`` is the same start without running containers."""
+    for each, rebooted in zip(restart.pods, after_reboot.pods, strict=True):
+        if not each.decision.admitted:
+            yield RestartPodRejected(**restarts.rejection(each))
+        elif not rebooted.decision.admitted:
+            yield RestartPodNeedsPlugin(**restarts.rejection(rebooted))
+        yield from moved(each)
+
+
+def moved(pod: Readmission) -> Iterator[RestartPodMoved]:
+    for move in pod.moves:
+        yield RestartPodMoved(
+            pod=str(pod.pod),
+            container=move.container,
+            held=restarts.shown(move.held),
+            holds=restarts.shown(move.holds),
+        )
 
 
 class DriftUnreadable(Finding):
@@ -72,14 +128,14 @@ _NO_MEMORY = MemoryPolicy.NONE
 
 _OF_FILES = ("cpu-state", "memory-state")
 _OF_MACHINE = (
-    memory_drift.DriftNodeLost,
-    memory_drift.DriftNodeNew,
-    memory_drift.TotalFinding,
-    memory_drift.DriftTypeGone,
-    memory_drift.DriftTypeNew,
-    memory_drift.DriftHugepages,
-    cpu_drift.DriftCpusGone,
-    cpu_drift.DriftCpusNew,
+    state_drift.DriftNodeLost,
+    state_drift.DriftNodeNew,
+    state_drift.TotalFinding,
+    state_drift.DriftTypeGone,
+    state_drift.DriftTypeNew,
+    state_drift.DriftHugepages,
+    state_drift.DriftCpusGone,
+    state_drift.DriftCpusNew,
 )
 """Changes caused by the machine, never by a configuration."""
 
@@ -135,7 +191,7 @@ def check(
     )
     if isinstance(again, StartRefused) or isinstance(rebooted, StartRefused):
         return checked
-    return replace(checked, pods=tuple(pods_again.findings(again, rebooted)))
+    return replace(checked, pods=tuple(pods_seen_again(again, rebooted)))
 
 
 def _check(
@@ -192,12 +248,12 @@ def _drift(staff: Roster, states: States) -> Iterator[Finding]:
     if states.cpu is not None:
         yield from _of_file(cpu_file.FILE_NAME, states.cpu, staff.rules.cpu.policy.value)
         if states.cpu.seal is not Seal.WRONG:
-            yield from cpu_drift.drift(staff, states.cpu)
+            yield from state_drift.cpu_drift(staff, states.cpu)
     if states.memory is not None:
         yield from _of_file(memory_file.FILE_NAME, states.memory, staff.rules.memory.policy.value)
         # A damaged or edited file is not evidence about the machine.
         if states.memory.seal is not Seal.WRONG and staff.rules.memory.policy is not _NO_MEMORY:
-            yield from memory_drift.drift(staff, states.memory)
+            yield from state_drift.memory_drift(staff, states.memory)
             yield from _contradictions(states.memory)
     if states.device is not None:
         yield from _of_file(device_file.FILE_NAME, states.device, None)

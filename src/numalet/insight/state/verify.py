@@ -1,7 +1,9 @@
-"""Verify state files: decodable, with a valid checksum, and free of contradictions.
+"""Verify state files: present, decodable, with a valid checksum, and free of contradictions.
 
 A file is *sound* without findings, *doubtful* with warnings only, *broken* with an error: a state
-that no kubelet writes, or CPUs shared by two pods.
+that no kubelet writes, or CPUs shared by two pods. A kubelet has both the CPU and the memory file,
+or neither: it writes both at its first start, whatever the policies. It treats a missing file as
+empty, and allocates resources of running containers a second time.
 """
 
 from __future__ import annotations
@@ -23,20 +25,41 @@ from numalet.core.findings.state_files import (
     MemoryStateEarlyLayout,
     MemoryStateNotJson,
 )
-from numalet.core.model.findings import NOWHERE, Finding, Location, Severity
+from numalet.core.model.findings import NOWHERE, Finding, Location, Severity, WarningFinding
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.value import Value
-from numalet.insight.state import (
-    block_rules,
-    cpu_rules,
-    device_rules,
-    memory_rules,
-    reading,
-)
-from numalet.insight.state import (
-    missing as state_missing,
-)
+from numalet.insight.state import block_rules, cpu_rules, device_rules, memory_rules, reading
 from numalet.insight.state.reading import CpuState, DeviceState, MemoryState, Seal, State
+
+
+class StateFileMissing(WarningFinding):
+    sentence = (
+        "{file} is missing, and {beside} has {pods} pods: a kubelet that starts treats it as "
+        "empty and may allocate again what these pods hold"
+    )
+    why = "The CPU file and the memory file either both exist or are both missing."
+    file: str
+    beside: str
+    pods: int
+
+
+_PAIR = (cpu_file.FILE_NAME, memory_file.FILE_NAME)
+
+
+def missing_files(files: Mapping[str, str]) -> Iterator[Finding]:
+    """Warn about the missing file of a directory whose other file has pods."""
+    states = reading.read(files)
+    pods = {
+        cpu_file.FILE_NAME: 0
+        if states.cpu is None
+        else len(states.cpu.ledger.exclusive.keys() - {""}),
+        memory_file.FILE_NAME: 0 if states.memory is None else len(states.memory.ledger.blocks),
+    }
+    for missing, there in (_PAIR, reversed(_PAIR)):
+        if missing not in files and pods[there]:
+            yield StateFileMissing(
+                file=missing, beside=there, pods=pods[there], where=Location(missing)
+            )
 
 
 class StateUnsealed(Finding):
@@ -109,7 +132,7 @@ def verify_directory(
 ) -> tuple[FileReport, ...]:
     missing = (
         FileReport(finding.where.document, None, None, None, None, (finding,))
-        for finding in state_missing.findings(files)
+        for finding in missing_files(files)
     )
     reports = (*verify(files, machine, release), *missing)
     return tuple(sorted(reports, key=lambda report: report.name))

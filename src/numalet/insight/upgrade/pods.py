@@ -16,7 +16,7 @@ from numalet.core.model.value import replace
 from numalet.core.node.restarting import KubeletRestart, Readmission
 from numalet.insight.lint import starting
 from numalet.insight.lint.subject import LintSubject
-from numalet.insight.state import pods_again
+from numalet.insight.state import restart_check
 from numalet.wording import kubelet, kubelet_start, restarts
 
 
@@ -106,7 +106,7 @@ def lost(subject: LintSubject, restarted: KubeletRestart) -> Iterator[Finding]:
         for each in second.rejected:
             yield _rejected(subject, each, standing)
     for each in restarted.pods:
-        for moved in pods_again.moved(each):
+        for moved in restart_check.moved(each):
             yield moved.at(subject.place_of(each.pod, moved.container))
 
 

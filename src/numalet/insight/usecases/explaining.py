@@ -20,9 +20,9 @@ from numalet.core.model.findings import BadInput, Finding, Findings, Location, N
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
-from numalet.insight.explain import case as cases
-from numalet.insight.explain.case import Case, OtherNode
-from numalet.insight.simulate.scenario import AdmitStep
+from numalet.insight.explain import cases as cases
+from numalet.insight.explain.cases import Case, OtherNode
+from numalet.insight.simulate.session import AdmitStep
 from numalet.insight.state import holder_map, pod_names, reading
 from numalet.insight.usecases import simulating
 from numalet.insight.usecases.findings import pods_ignored

@@ -20,7 +20,7 @@ from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.value import replace
 from numalet.core.node.node import NO_DEVICES, Devices
 from numalet.insight.simulate import session
-from numalet.insight.simulate.scenario import (
+from numalet.insight.simulate.session import (
     STATE_FILES,
     AdmitStep,
     RemoveStep,

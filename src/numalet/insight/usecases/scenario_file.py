@@ -19,9 +19,7 @@ import msgspec
 from numalet.core.model import input_error, limits
 from numalet.core.model.findings import BadInput, Location
 from numalet.core.model.value import Value
-from numalet.insight.simulate.scenario import (
-    Scenario,
-)
+from numalet.insight.simulate.session import Scenario
 from numalet.insight.usecases import scenario_document
 from numalet.io.documents import (
     yaml_source,

@@ -22,8 +22,7 @@ from numalet.core.model.node_constraints import UNKNOWN_NODE, NodeIdentity
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value, field, replace
 from numalet.core.node import node as nodes
-from numalet.insight.simulate.scenario import AdmitStep, Scenario
-from numalet.insight.simulate.session import Session
+from numalet.insight.simulate.session import AdmitStep, Scenario, Session
 from numalet.insight.usecases import (
     kubelet_at_hand,
     recorded_reasons,

@@ -174,7 +174,7 @@ ROOMS = (
     "numalet.io.findings.pods",
 )
 """Where the findings are of which events are made."""
-COMMANDS_ALONE = "numalet.insight.state.pods_again"
+COMMANDS_ALONE = "numalet.insight.state.restart_check"
 """No agent makes an event of these."""
 
 

@@ -19,7 +19,7 @@ from numalet.agent.run.without_agent import SharedAllocator
 from numalet.core.config.behaviour import NATIVE
 from numalet.core.model.pod import Pod
 from numalet.insight.explain import search, story
-from numalet.insight.explain.case import Case
+from numalet.insight.explain.cases import Case
 from numalet.insight.output import explanation_document
 from numalet.insight.output.explanation_types import Explanation
 from numalet.io.machines import MachineChoice

@@ -12,7 +12,7 @@ from numalet.agent.run import placement_notes
 from numalet.agent.run.options import Voice
 from numalet.core.model.findings import Finding
 from numalet.insight.explain import story
-from numalet.insight.explain.case import Case
+from numalet.insight.explain.cases import Case
 from numalet.insight.output import explanation_document, run_document
 from numalet.insight.output.explanation_types import Explanation
 from numalet.insight.output.run_document import RunDocument

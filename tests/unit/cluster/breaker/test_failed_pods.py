@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from numalet.cluster.breaker.failed_pods import FailedPods, OwnerChain
-from numalet.insight.rejections.owners import OwnerLink
+from numalet.insight.rejections.rejected_pod import OwnerLink
 from numalet.io.kube_api import client
 from numalet.io.kube_api.pace import Pace
 from numalet.io.tasks import ended

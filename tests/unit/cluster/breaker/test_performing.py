@@ -20,7 +20,7 @@ from numalet.insight.rejections.actions import (
     SuspendJob,
     TaintNode,
 )
-from numalet.insight.rejections.owners import OwnerLink, TopOwner
+from numalet.insight.rejections.rejected_pod import OwnerLink, TopOwner
 from numalet.io.kube_api import client
 from running import fake_api_server
 from running.fake_api_server import FakeApiServer, Scripted

@@ -29,8 +29,7 @@ from numalet.core.node import node as nodes
 from numalet.core.node import restarting
 from numalet.core.node.node import NO_DEVICES, Devices, Node
 from numalet.core.node.restarting import KubeletRestart, Readmission
-from numalet.insight.simulate.scenario import AdmitStep, RestartStep
-from numalet.insight.simulate.session import Restarted, Session
+from numalet.insight.simulate.session import AdmitStep, Restarted, RestartStep, Session
 from numalet.insight.usecases import scenario_document
 from numalet.io.documents.typed import Place
 from numalet.wording import kubelet, restarts

@@ -10,7 +10,7 @@ from numalet.core.model.quantity import Quantity
 from numalet.core.node import node as nodes
 from numalet.insight.explain import change, measures, search, story
 from numalet.insight.explain import tally as tallies
-from numalet.insight.explain.case import Case, OtherNode
+from numalet.insight.explain.cases import Case, OtherNode
 from numalet.insight.explain.change import (
     AdjustedRequest,
     Earlier,

@@ -14,7 +14,7 @@ from numalet.core.managers.cpu import reasons as cpu
 from numalet.core.managers.device import reasons as device
 from numalet.core.managers.memory import reasons as memory
 from numalet.insight.explain import search, story
-from numalet.insight.explain.case import Case, OtherNode
+from numalet.insight.explain.cases import Case, OtherNode
 from numalet.insight.output import explanation_document, json_schema
 from numalet.wording import explanations, kubelet_start
 from values.builders import simple

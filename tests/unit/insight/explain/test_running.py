@@ -10,7 +10,7 @@ from numalet.core.config.rules import StartRefused
 from numalet.core.managers.device.inventory import Device
 from numalet.core.model.pod import Pod
 from numalet.core.node.node import Node
-from numalet.insight.explain import change, running, search, story
+from numalet.insight.explain import cases, change, search, story
 from numalet.insight.explain.change import NoTopology, OtherTopology
 from numalet.insight.explain.tally import Category
 from numalet.insight.simulate.session import Session
@@ -55,8 +55,8 @@ def _with(node: Node, *pods: Pod) -> Node:
 
 
 def test_another_policy_is_tried_with_the_pods_that_run() -> None:
-    beginning = running.session(_with(_node(), _pod("a", 5), _pod("b", 5)), _CONFIG, {})
-    case = running.case(beginning, (), _pod("c", 5))
+    beginning = cases.running_session(_with(_node(), _pod("a", 5), _pod("b", 5)), _CONFIG, {})
+    case = cases.running_case(beginning, (), _pod("c", 5))
     traced = story.trace(case.node, case.pod)
     tallies = {each.category: each for each in search.search(case, traced, lambda: True)}
     # Three CPUs are left on either node: only policies that accept both nodes admit it.
@@ -70,31 +70,31 @@ def test_another_policy_is_tried_with_the_pods_that_run() -> None:
 def test_a_pod_that_is_not_admitted_again_is_named() -> None:
     config = replace(_CONFIG, topology_manager_policy="none")
     spread, small = _pod("spread", 10), _pod("small", 1)
-    beginning = running.session(_with(_node(config), spread), config, {})
-    strict = running.restarted(beginning, _CONFIG)
+    beginning = cases.running_session(_with(_node(config), spread), config, {})
+    strict = cases.restart_running(beginning, _CONFIG)
     assert isinstance(strict, Session)
     assert dict(strict.node.snapshot.pods) == {}
-    case = running.case(beginning, (), small)
+    case = cases.running_case(beginning, (), small)
     assert change.outcome(case, OtherTopology("single-numa-node", "pod")).lost == ("uid-spread",)
 
 
 def test_devices_are_there_after_the_restart() -> None:
-    beginning = running.session(_node(), _CONFIG, {})
-    after = running.restarted(beginning, replace(_CONFIG, topology_manager_scope="pod"))
+    beginning = cases.running_session(_node(), _CONFIG, {})
+    after = cases.restart_running(beginning, replace(_CONFIG, topology_manager_scope="pod"))
     assert isinstance(after, Session)
     assert after.node.snapshot.device.inventory == beginning.node.snapshot.device.inventory
-    stopped = running.session(_node().plugin_stopped("example.org/gpu"), _CONFIG, {})
+    stopped = cases.running_session(_node().plugin_stopped("example.org/gpu"), _CONFIG, {})
     assert {each.health.value for each in stopped.devices["example.org/gpu"]} == {"Unhealthy"}
 
 
 def test_a_pod_that_runs_asks_as_if_it_came_now() -> None:
-    beginning = running.session(_with(_node(), _pod("a", 5)), _CONFIG, {})
-    case = running.case(beginning, (), _pod("a", 5))
+    beginning = cases.running_session(_with(_node(), _pod("a", 5)), _CONFIG, {})
+    case = cases.running_case(beginning, (), _pod("a", 5))
     assert dict(case.node.snapshot.pods) == {}
     assert case.node.leftovers() == ()
 
 
 def test_a_configuration_with_which_the_kubelet_does_not_start() -> None:
-    beginning = running.session(_with(_node(), _pod("a", 5)), _CONFIG, {})
+    beginning = cases.running_session(_with(_node(), _pod("a", 5)), _CONFIG, {})
     bad = replace(_CONFIG, topology_manager_policy="no-such-policy")
-    assert isinstance(running.restarted(beginning, bad), StartRefused)
+    assert isinstance(cases.restart_running(beginning, bad), StartRefused)

@@ -10,8 +10,7 @@ import pytest
 from numalet.core.cluster.cluster import Cluster, ClusterPod, Controller
 from numalet.insight.fleet import fit, traps
 from numalet.insight.fleet.assessing import Assessor, NodeDifferences, NodeMemo, difference
-from numalet.insight.fleet.shape_counts import ShapeCounts
-from numalet.insight.fleet.traps import TrapFinder
+from numalet.insight.fleet.traps import ShapeCounts, TrapFinder
 from values import gpu_fleet
 from values.gpu_fleet import asking
 

@@ -9,7 +9,7 @@ from numalet.core.cluster.facts import FactReader
 from numalet.core.managers.device.inventory import Device
 from numalet.core.model.pod import Pod, PodLevelResources, QosClass
 from numalet.core.node.node import Node
-from numalet.insight.fleet import one_numa_node
+from numalet.insight.fleet import size_bound
 from values import gpu_fleet
 from values.gpu_fleet import GIB
 
@@ -20,7 +20,7 @@ def _needs(node: Node, pod: Pod, *uids: str) -> list[list[list[tuple[int, list[i
     counted = asking.of(shapes.shape_of(pod), facts.node_class).pod
     return [
         [[(lack.short, list(lack.gives)) for lack in place] for place in need]
-        for need in one_numa_node.needs(facts, counted, uids)
+        for need in size_bound.needs(facts, counted, uids)
     ]
 
 

@@ -9,7 +9,7 @@ from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.findings.state_files import MemoryStateCorrupted
 from numalet.insight.maps import resource_maps
 from numalet.insight.output import json_schema, simulation_document
-from numalet.insight.simulate.scenario import AdmitStep, RemoveStep, RestartStep, Step
+from numalet.insight.simulate.session import AdmitStep, RemoveStep, RestartStep, Step
 from values.builders import simple
 from values.sessions import begun, taken
 

@@ -9,7 +9,7 @@ import pytest
 
 from numalet.core.managers.device.inventory import Device
 from numalet.insight.explain import search, story
-from numalet.insight.explain.case import Case, OtherNode
+from numalet.insight.explain.cases import Case, OtherNode
 from numalet.insight.output import explanation_document, explanation_verdict
 from numalet.insight.output.explanation_types import Explanation
 from values.builders import container, init, pod, simple

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from numalet.insight.explain import story
-from numalet.insight.explain.case import Case
+from numalet.insight.explain.cases import Case
 from numalet.insight.maps.hint_map import HintCell, HintMap, HintStatus
 from numalet.insight.output import explanation_document, hint_maps
 from numalet.insight.output.explanation_types import Explanation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from numalet.insight.explain import search, story
-from numalet.insight.explain.case import Case
+from numalet.insight.explain.cases import Case
 from numalet.insight.output import explanation_document, run_document
 from numalet.insight.output.explanation_types import Explanation
 from values.builders import simple

@@ -12,7 +12,7 @@ from numalet.insight.fleet.assessing import Assessor
 from numalet.insight.rejections import informing, rejected_pod
 from numalet.insight.rejections.actions import Action, Inform
 from numalet.insight.rejections.informing import Explained, Informed
-from numalet.insight.rejections.owners import OwnerLink, TopOwner
+from numalet.insight.rejections.rejected_pod import OwnerLink, TopOwner
 from numalet.insight.rejections.rules import BreakerRules
 from numalet.insight.rejections.shape_questions import ShapeQuestions
 from values import gpu_fleet

@@ -9,8 +9,7 @@ import pytest
 
 from numalet.core.cluster.cluster import ClusterPod, Controller
 from numalet.insight.rejections.actions import Action, LiftCause, ResumeJob, SuspendJob
-from numalet.insight.rejections.owners import OwnerLink
-from numalet.insight.rejections.rejected_pod import shape_digest
+from numalet.insight.rejections.rejected_pod import OwnerLink, shape_digest
 from numalet.insight.rejections.shape_questions import SuspendedJob
 from values.pod_storms import JOB, START, big, facts, full, on, plan, rejection, roomy, split
 

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from numalet.insight.rejections import pruning
+from numalet.insight.rejections import recreating
 from numalet.insight.rejections.actions import Prune
-from numalet.insight.rejections.owners import OwnerLink
-from numalet.insight.rejections.rejected_pod import RejectedPod
+from numalet.insight.rejections.rejected_pod import OwnerLink, RejectedPod
 from numalet.insight.rejections.rules import BreakerRules
 from values.pod_storms import DEPLOYMENT, JOB, OWNER, REPLICA_SET, START, facts, plan, rejection
 
@@ -17,7 +16,10 @@ ROLLOUT = OwnerLink("argoproj.io/v1alpha1", "Rollout", "default", "web", "u")
 
 
 def pruned(pods: Iterable[RejectedPod], kept: int = 3) -> list[str]:
-    return [each.uid for each in pruning.plan([list(pods)], BreakerRules(kept_failed_pods=kept))]
+    return [
+        each.uid
+        for each in recreating.replaced_pods([list(pods)], BreakerRules(kept_failed_pods=kept))
+    ]
 
 
 def test_all_but_the_newest_go_the_oldest_first() -> None:
@@ -48,12 +50,12 @@ def test_of_pods_rejected_at_one_time_the_uid_decides_in_whatever_order_they_com
 def test_only_a_pod_of_a_replica_set_is_replaced(
     chain: tuple[OwnerLink, ...], is_replaced: bool
 ) -> None:
-    assert pruning.is_replaced(rejection("p", chain=chain)) is is_replaced
+    assert recreating.is_replaced(rejection("p", chain=chain)) is is_replaced
 
 
 def test_a_pod_that_ran_or_whose_owners_are_not_all_known_stays() -> None:
-    assert not pruning.is_replaced(rejection("p", never_started=False))
-    assert not pruning.is_replaced(rejection("p", chain_is_whole=False))
+    assert not recreating.is_replaced(rejection("p", never_started=False))
+    assert not recreating.is_replaced(rejection("p", chain_is_whole=False))
 
 
 def test_what_is_deleted_is_named_by_uid_and_resource_version() -> None:

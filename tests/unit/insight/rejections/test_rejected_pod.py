@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from numalet.insight.rejections import rejected_pod
-from numalet.insight.rejections.owners import TopOwner
-from numalet.insight.rejections.rejected_pod import rejected
+from numalet.insight.rejections.rejected_pod import TopOwner, rejected
 from values import gpu_fleet
 from values.pod_storms import DEPLOYMENT, OWNER, REPLICA_SET, big, on
 

@@ -23,7 +23,7 @@ from numalet.insight.rejections.planning import BreakerState
 from numalet.insight.rejections.rejected_pod import RejectedPod, shape_digest
 from numalet.insight.rejections.rules import BreakerRules, BreakerScope
 from numalet.insight.rejections.shape_questions import BreakerFacts
-from numalet.insight.rejections.trap_memory import TrapMemory
+from numalet.insight.rejections.trap_taints import TrapMemory
 from values.pod_storms import (
     START,
     USUAL,

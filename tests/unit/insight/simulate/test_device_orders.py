@@ -11,7 +11,7 @@ from numalet.core.managers.device.preference import Accepted, PreferenceQuestion
 from numalet.core.model.pod import ContainerKey
 from numalet.insight.simulate import runner
 from numalet.insight.simulate.runner import ORDER_COUNT, DeviceOrder, Failed, Passed
-from numalet.insight.simulate.scenario import Scenario
+from numalet.insight.simulate.session import Scenario
 from numalet.insight.usecases.scenario_file import RawScenario
 
 GPU = "example.com/gpu"

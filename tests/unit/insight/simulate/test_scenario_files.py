@@ -19,7 +19,7 @@ from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.machine_info import HugePages
 from numalet.core.model.quantity import Quantity
 from numalet.insight.simulate import recording, runner
-from numalet.insight.simulate.scenario import AdmitStep, RemoveStep, RestartStep, Scenario
+from numalet.insight.simulate.session import AdmitStep, RemoveStep, RestartStep, Scenario
 from numalet.insight.usecases import scenario_document, scenario_file
 from numalet.io.documents import kubelet_config, yaml_source
 

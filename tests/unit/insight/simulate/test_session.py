@@ -8,8 +8,17 @@ import pytest
 
 from numalet.core.config.rules import StartStage
 from numalet.core.model.pod import ContainerKey
-from numalet.insight.simulate.scenario import MEMORY_STATE_FILE, AdmitStep, RemoveStep, RestartStep
-from numalet.insight.simulate.session import Asked, NotRestarted, Removed, Restarted, Session
+from numalet.insight.simulate.session import (
+    MEMORY_STATE_FILE,
+    AdmitStep,
+    Asked,
+    NotRestarted,
+    Removed,
+    RemoveStep,
+    Restarted,
+    RestartStep,
+    Session,
+)
 from values import builders
 from values.builders import GI, simple
 from values.sessions import CONFIG, MACHINE, begun, taken

@@ -32,7 +32,7 @@ from numalet.core.model.quantity import Quantity
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.simulate import outcome, recording, runner
 from numalet.insight.simulate.runner import Failed, Passed, Skipped
-from numalet.insight.simulate.scenario import (
+from numalet.insight.simulate.session import (
     MEMORY_STATE_FILE,
     AdmitStep,
     RemoveStep,

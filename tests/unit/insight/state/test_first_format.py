@@ -16,7 +16,6 @@ from numalet.core.node.node import NO_DEVICES
 from numalet.insight.lint.subject import LintSubject
 from numalet.insight.state import (
     holder_map,
-    missing,
     reading,
     restart_check,
     state_chart,
@@ -91,7 +90,7 @@ def test_a_change_is_named_by_the_id() -> None:
 
 
 def test_kubelets_that_wrote_it_had_no_memory_file() -> None:
-    assert list(missing.findings(files())) == []
+    assert list(verify.missing_files(files())) == []
 
 
 def test_an_upgrade_says_what_the_file_holds_where_neither_release_starts() -> None:

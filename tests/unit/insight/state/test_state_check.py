@@ -21,8 +21,8 @@ from numalet.core.model.quantity import Quantity
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.insight.state import restart_check
-from numalet.insight.state.memory_drift import DriftTotal
 from numalet.insight.state.restart_check import DriftPolicy, RestartAnswer, RestoreCheck
+from numalet.insight.state.state_drift import DriftTotal
 from values import cpu_builders, state_builders
 from values.builders import GI
 from values.state_builders import CPU, DEVICE, MEMORY, PODS, Files

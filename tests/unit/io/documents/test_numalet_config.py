@@ -12,7 +12,7 @@ from numalet.core.config.numalet_config import AS_THE_KUBELET, NumaletConfig, Pu
 from numalet.core.model.findings import BadInput, Findings
 from numalet.core.model.machine_queries import NodeClass
 from numalet.insight.simulate import recording, runner
-from numalet.insight.simulate.scenario import Scenario
+from numalet.insight.simulate.session import Scenario
 from numalet.insight.usecases.scenario_file import RawScenario
 from numalet.io.documents import numalet_config
 from numalet.io.documents.typed import Place

@@ -30,7 +30,7 @@ from numalet.core.model.findings import Findings
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import replace
 from numalet.core.workload.spec import of_command
-from numalet.insight.explain import running, search, story
+from numalet.insight.explain import cases, search, story
 from numalet.insight.output import explanation_document, json_schema
 from numalet.wording import kubernetes_api as words
 
@@ -134,7 +134,7 @@ def _state(view: AgentView) -> dict[str, Any]:
 def _explained(view: AgentView, pod: Pod, budget_seconds: float) -> dict[str, Any]:
     """Build the document of ``numalet explain -o json``; an existing pod is treated as new."""
     pods = {uid: record.workload.pod for uid, record in view.records.items()}
-    case = running.case(running.session(view.node, view.config, pods), (), pod)
+    case = cases.running_case(cases.running_session(view.node, view.config, pods), (), pod)
     traced = story.trace(case.node, pod)
     end = time.monotonic() + budget_seconds
     wanted = budget_seconds > 0

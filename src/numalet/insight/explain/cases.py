@@ -1,7 +1,7 @@
 """A case: one pod before its decision, and the history of its node.
 
-*Beginning*: the node after it read its state files. *Queue*: the pods that were decided on after
-that, in order.
+*Beginning*: the node after it read its state files, or a running node. *Queue*: the pods that were
+decided on after that, in order. A change may affect the pods of a running node.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from types import MappingProxyType
 from numalet.core.admission.reasons import Rejection
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import StartRefused
+from numalet.core.managers.device.inventory import Device, Health
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.pod import Pod
-from numalet.core.model.value import Value
+from numalet.core.model.value import Value, replace
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Devices, Node
-from numalet.insight.simulate.scenario import NO_FILES, StateFiles
-from numalet.insight.simulate.session import Session
+from numalet.insight.simulate.session import NO_FILES, Session, StateFiles
 
 
 class OtherNode(Value):
@@ -144,3 +144,49 @@ def asked(node: Node, pod: Pod) -> tuple[Node, Rejection | None]:
     """Admit a pod of a queue and start its containers; the second value is its rejection."""
     node, decision = node.admit(pod)
     return (node.pod_started(pod.uid) if decision.admitted else node), decision.rejection
+
+
+def running_session(node: Node, config: KubeletConfig, known: Mapping[str, Pod]) -> Session:
+    """Return a session of the current node, which does not call its plugins.
+
+    ``known`` are pods by uid that are named in answers though they are not active.
+    """
+    pods = {**known, **node.snapshot.pods}
+    quiet = node.without_plugins()
+    return Session(config, node.rules.machine, quiet, _devices(node), pods=pods)
+
+
+def running_case(beginning: Session, queue: Iterable[Pod], pod: Pod) -> Case:
+    """Return the case of a pod that is decided on now, without its own allocation if it has one."""
+    node = beginning.node
+    if pod.uid in node.snapshot.pods:
+        node = node.remove(pod.uid).release_stale()
+    return build(replace(beginning, node=node), queue, pod, files=node.state_files())
+
+
+def restart_running(beginning: Session, config: KubeletConfig) -> Session | StartRefused:
+    """Restart the node with another configuration and admit its pods again, in order.
+
+    A pod that is rejected is inactive afterwards. Containers that only the state files contain
+    continue to run.
+    """
+    begun = beginning.node
+    node = restarted(begun, config, begun.state_files(), beginning.devices)
+    if isinstance(node, StartRefused):
+        return node
+    return replace(beginning, config=config, node=node)
+
+
+def _devices(node: Node) -> Devices:
+    inventory = node.snapshot.device.inventory
+    return {
+        resource: tuple(
+            Device(
+                each.device_id,
+                each.numa_nodes,
+                Health.HEALTHY if each.device_id in registration.healthy else Health.UNHEALTHY,
+            )
+            for each in inventory.devices_of(resource).by_id.values()
+        )
+        for resource, registration in inventory.registered.items()
+    }
