@@ -15,8 +15,8 @@ from numalet.agent.controller.recovery import OnInvalidState
 from numalet.agent.controller.settings import AgentSettings
 from numalet.agent.controller.wiring import RUNS
 from numalet.agent.host.runtime.fake import FakeRuntime
-from numalet.agent.servers import metrics
-from numalet.agent.telemetry import metric_definitions
+from numalet.agent.servers import metrics as metrics_page
+from numalet.agent.telemetry import metrics
 from numalet.cli.ps_view import PodTable
 from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot import placement
@@ -137,9 +137,9 @@ async def test_a_running_pod_that_does_not_fit_any_more_goes_on_and_is_marked(
         assert held.memory == ()
         assert agent_laws.broken(tmp_path, agent.controller, agent.runtime) == []
         view = agent.controller.view()
-        page = metrics.text(view).decode()
-        assert f"{metric_definitions.UNPROMISED} 1.0" in page
-        assert f'{metric_definitions.RECORDS_LOST}{{file="memory_manager_state"}} 1.0' in page
+        page = metrics_page.text(view).decode()
+        assert f"{metrics.UNPROMISED} 1.0" in page
+        assert f'{metrics.RECORDS_LOST}{{file="memory_manager_state"}} 1.0' in page
         assert "agent/pods-unpromised" in view.notes
         shown = kube_pod.pod_object(record)
         (condition,) = (

@@ -13,8 +13,7 @@ from pathlib import Path
 from numalet.agent.controller import record_file
 from numalet.agent.controller.wiring import Hooks
 from numalet.agent.servers.door import ChangeKind, Foreseen, RequestRefusal, RequestRefused
-from numalet.agent.telemetry.metric_definitions import DRIFT_CORRECTED
-from numalet.agent.telemetry.metrics import Labels
+from numalet.agent.telemetry.metrics import DRIFT_CORRECTED, Labels
 from numalet.core.enforcement.settings import CgroupSettings
 from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot import placement

@@ -18,7 +18,7 @@ from numalet.agent.controller import shortage
 from numalet.agent.controller.manifests import ManifestFolder
 from numalet.agent.controller.shortage import NOTE, Shortage
 from numalet.agent.controller.wiring import utc_now
-from numalet.agent.telemetry.metric_definitions import ACCEPT_PAUSES
+from numalet.agent.telemetry.metrics import ACCEPT_PAUSES
 from numalet.core.model.findings import Finding
 from numalet.io.files import folder_news
 from running import agent_processes

@@ -21,10 +21,10 @@ import numalet
 from architecture import tree
 from numalet.agent.controller import kube_api
 from numalet.agent.publish.metrics import PublishMetrics
-from numalet.agent.servers import metrics
+from numalet.agent.servers import metrics as metrics_page
 from numalet.agent.servers.door import OwnershipMode
 from numalet.agent.servers.endpoints import Address, KubeApi
-from numalet.agent.telemetry import metric_definitions
+from numalet.agent.telemetry import metrics
 from numalet.cluster import fleet_metrics
 from numalet.core.config.behaviour import NATIVE
 from running.agents import running, settings
@@ -49,10 +49,10 @@ class Shown(NamedTuple):
 
 def _shown() -> dict[str, Shown]:
     """Every metric as the page of an agent has it."""
-    labels = {each.name: each.labels for each in metric_definitions.DEFINITIONS}
+    labels = {each.name: each.labels for each in metrics.DEFINITIONS}
     node = views.started(behaviour=NATIVE)
     pages = {
-        by: SHOWN.findall(metrics.text(views.view(node, standing=standing)).decode())
+        by: SHOWN.findall(metrics_page.text(views.view(node, standing=standing)).decode())
         for by, standing in (
             ("enforcing", OwnershipMode.ENFORCING),
             ("observing", OwnershipMode.OBSERVING),
@@ -111,7 +111,7 @@ def test_no_document_names_a_metric_that_there_is_not() -> None:
 
 def test_build_info_names_the_version_for_both_kinds_of_agents() -> None:
     for standing in OwnershipMode:
-        page = metrics.text(views.view(standing=standing)).decode()
+        page = metrics_page.text(views.view(standing=standing)).decode()
         (line,) = re.findall(r"^numalet_build_info\{.*\} 1\.0$", page, re.MULTILINE)
         assert f'version="{numalet.__version__}"' in line
         assert 'kubernetes_release="1.32"' in line

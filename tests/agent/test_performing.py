@@ -12,7 +12,7 @@ import pytest
 from numalet.agent.controller.requests import Delayed
 from numalet.agent.controller.wiring import Hooks
 from numalet.agent.host.runtime.port import NotHeld, NotStarted
-from numalet.agent.telemetry.metric_definitions import STARTS_DELAYED
+from numalet.agent.telemetry.metrics import STARTS_DELAYED
 from numalet.core.enforcement.settings import CgroupSettings
 from numalet.core.model.pod import ContainerKey
 from numalet.shared.findings.runtime import CgroupRefused, RuntimeFailed

@@ -14,7 +14,7 @@ from numalet.agent.controller import record_file
 from numalet.agent.controller.recovery import OnInvalidState
 from numalet.agent.controller.wiring import RUNS, Hooks
 from numalet.agent.host.runtime.fake import FakeRuntime
-from numalet.agent.telemetry.metric_definitions import RECORDS_LOST
+from numalet.agent.telemetry.metrics import RECORDS_LOST
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot import placement

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from architecture import test_links, tree
-from numalet.agent.telemetry.metric_definitions import DEFINITIONS
+from numalet.agent.telemetry.metrics import DEFINITIONS
 from numalet.cli import code_index, main
 from site_source import assembling, descriptions, markdown
 

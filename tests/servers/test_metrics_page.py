@@ -9,11 +9,10 @@ import subprocess
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from numalet.agent.servers import metrics
+from numalet.agent.servers import metrics as metrics_page
 from numalet.agent.servers.door import OwnershipMode
-from numalet.agent.telemetry import admission_counts, metric_definitions
-from numalet.agent.telemetry.metric_definitions import DEFINITIONS
-from numalet.agent.telemetry.metrics import Counts
+from numalet.agent.telemetry import admission_counts, metrics
+from numalet.agent.telemetry.metrics import DEFINITIONS, Counts
 from numalet.core.admission.recorder import Collector
 from numalet.core.config.behaviour import NATIVE
 from numalet.wording.metric_help import HELP
@@ -39,15 +38,15 @@ def _page() -> str:
             counts, node.rules, decision, recording.events, 0.0005
         )
     counts = admission_counts.after_rejection(counts, "TopologyAffinityError")
-    counts = counts.plus(metric_definitions.DRIFT_CORRECTED, (("setting", "cpuset.mems"),))
-    return metrics.text(views.view(node, counts=counts)).decode()
+    counts = counts.plus(metrics.DRIFT_CORRECTED, (("setting", "cpuset.mems"),))
+    return metrics_page.text(views.view(node, counts=counts)).decode()
 
 
 def test_every_metric_has_help_and_type() -> None:
-    observed = metrics.text(views.view(standing=OwnershipMode.OBSERVING)).decode()
+    observed = metrics_page.text(views.view(standing=OwnershipMode.OBSERVING)).decode()
     rules = views.started().rules
     for page, is_observing in ((_page(), False), (observed, True)):
-        definitions = metric_definitions.shown(rules, is_observing=is_observing)
+        definitions = metrics.shown(rules, is_observing=is_observing)
         for definition in definitions:
             assert f"# HELP {definition.name} {HELP[definition.name]}\n" in page
             assert f"# TYPE {definition.name} {definition.kind.value}\n" in page
@@ -57,7 +56,7 @@ def test_every_metric_has_help_and_type() -> None:
 
 def test_each_metric_is_shown_by_one_kind_of_agent_at_least() -> None:
     rules = views.started(behaviour=NATIVE).rules
-    shown = [metric_definitions.shown(rules, is_observing=each) for each in (True, False)]
+    shown = [metrics.shown(rules, is_observing=each) for each in (True, False)]
     assert {each for metrics_ in shown for each in metrics_} == {*DEFINITIONS}
 
 
@@ -84,7 +83,7 @@ def test_values_are_where_prometheus_looks_for_them() -> None:
 
 
 def test_vectors_are_absent_and_plain_counters_zero_before_their_first_use() -> None:
-    page = metrics.text(views.view()).decode()
+    page = metrics_page.text(views.view()).decode()
     assert "\nkubelet_memory_manager_pinning_requests_total 0.0\n" in page
     assert "\nkubelet_admission_rejections_total{" not in page
     assert "\nkubelet_container_aligned_compute_resources_count{" not in page

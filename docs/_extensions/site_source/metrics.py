@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from numalet.agent.publish.metrics import PublishMetrics
-from numalet.agent.telemetry.metric_definitions import DEFINITIONS, Definition
+from numalet.agent.telemetry.metrics import DEFINITIONS, Definition
 from numalet.core.config.releases.table import RELEASES
 from numalet.wording.metric_help import HELP
 from site_source import markdown

@@ -28,8 +28,8 @@ from numalet.agent.controller.wiring import Hooks
 from numalet.agent.host import logs
 from numalet.agent.servers.dashboard import DashboardLinks
 from numalet.agent.servers.door import AgentView, Door, OwnershipMode
-from numalet.agent.telemetry import admission_log, node_log
 from numalet.core.model import input_error
+from numalet.agent.telemetry import kubelet_log
 from numalet.core.model.findings import Finding
 from numalet.io import tasks
 from numalet.io.files import atomic
@@ -129,7 +129,7 @@ async def _run(settings: AgentSettings, beside: WorkBeside | None) -> None:
 
 def _hooks(log: logs.LeveledLog, shortage: Shortage, loop: asyncio.AbstractEventLoop) -> Hooks:
     def write_decision(traced: TracedDecision) -> None:
-        log.write(admission_log.of_admission(traced.rules, traced.decision, traced.recording))
+        log.write(kubelet_log.of_admission(traced.rules, traced.decision, traced.recording))
 
     def log_decision(traced: TracedDecision) -> None:
         # Answer the client before formatting the log lines.
@@ -220,7 +220,7 @@ def _standing(settings: AgentSettings, others: Sequence[Owner]) -> AgentSettings
 
 def _begun(view: AgentView) -> list[LogLine]:
     """Log lines about managers and guarantee."""
-    policies = node_log.of_start(view.node.rules)
+    policies = kubelet_log.of_start(view.node.rules)
     if view.standing is OwnershipMode.OBSERVING:
         return policies
-    return [*policies, *node_log.of_guarantee(view.level, view.notes)]
+    return [*policies, *kubelet_log.of_guarantee(view.level, view.notes)]

@@ -11,8 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 from numalet.agent.kubelet.observed import KubeletObservation
-from numalet.agent.telemetry import cpu_gauges
-from numalet.agent.telemetry.cpu_gauges import CpuGauges
+from numalet.agent.telemetry.gauges import CpuGauges, cpu_gauges_after
 from numalet.agent.telemetry.metrics import Counts, Labels
 from numalet.core.model.value import Value, field, replace
 from numalet.core.node.node import Node
@@ -45,7 +44,7 @@ class NodeState(Value, kw_only=True):
     def at(self, node: Node) -> NodeState:
         if node is self.node:
             return self
-        moved = cpu_gauges.after(self.cpu_gauges, self.node, node)
+        moved = cpu_gauges_after(self.cpu_gauges, self.node, node)
         return replace(self, node=node, cpu_gauges=moved)
 
     def emptied(self) -> NodeState:

@@ -19,8 +19,8 @@ from numalet.agent.controller.node_state import NodeState
 from numalet.agent.controller.store import StoredState
 from numalet.agent.controller.tasks import ForgetPod, StartContainer, Task
 from numalet.agent.host.runtime.port import Observed
-from numalet.agent.telemetry import cpu_gauges
-from numalet.agent.telemetry.metric_definitions import RECORDS_LOST
+from numalet.agent.telemetry.gauges import cpu_gauges_at_start
+from numalet.agent.telemetry.metrics import RECORDS_LOST
 from numalet.core.checkpoint.state_files import StateFiles
 from numalet.core.config.behaviour import Behaviour
 from numalet.core.config.kubelet_config import KubeletConfig
@@ -200,7 +200,7 @@ def recover(
         records=Records(stored.records),
         events=tuple(events),
         resource_version=max(version + 1, first_version),
-        cpu_gauges=cpu_gauges.at_start(node),
+        cpu_gauges=cpu_gauges_at_start(node),
     )
     state = transitions.with_observed(state, observed, now)
     for _ in stored.unreadable:

@@ -12,8 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from numalet.agent.host.runtime.port import TRANSIENT_ERRORS
-from numalet.agent.telemetry.metric_definitions import ACCEPT_PAUSES
-from numalet.agent.telemetry.metrics import Counts
+from numalet.agent.telemetry.metrics import ACCEPT_PAUSES, Counts
 from numalet.core.model.findings import Finding
 from numalet.core.model.value import Mutable, field
 from numalet.io import os_problem

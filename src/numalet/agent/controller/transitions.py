@@ -37,11 +37,7 @@ from numalet.agent.findings.events import (
 from numalet.agent.host.runtime.port import Answered, Ended, NotStarted, Observed, Started
 from numalet.agent.kubelet import observed as observed_kubelet
 from numalet.agent.kubelet.observed import KubeletObservation, KubeletProblem, PodName
-from numalet.agent.telemetry.metric_definitions import (
-    DRIFT_CORRECTED,
-    KUBELET_STATE_CHANGES,
-    STARTS_DELAYED,
-)
+from numalet.agent.telemetry.metrics import DRIFT_CORRECTED, KUBELET_STATE_CHANGES, STARTS_DELAYED
 from numalet.core.managers.device.inventory import Device
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey

@@ -19,7 +19,7 @@ from numalet.agent.findings.events import (
     EventUnpromised,
     Message,
 )
-from numalet.agent.telemetry.metric_definitions import RECORDS_LOST
+from numalet.agent.telemetry.metrics import RECORDS_LOST
 from numalet.core.model.value import replace
 from numalet.core.workload import rejections
 from numalet.core.workload.records import EventKind, PodRecord

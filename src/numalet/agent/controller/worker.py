@@ -38,7 +38,7 @@ from numalet.agent.host.runtime.port import (
     Runtime,
     Started,
 )
-from numalet.agent.telemetry import node_log
+from numalet.agent.telemetry import kubelet_log
 from numalet.core.enforcement import drift, paths
 from numalet.core.enforcement.audit import Audit
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
@@ -271,7 +271,7 @@ class Worker:
             self._applied[key] = settings
             if not isinstance(result, NotStarted):
                 pod, nodes = record.workload.pod, settings.cgroup.memory_nodes or ()
-                self._log(node_log.of_start_of_container(pod, key.container, nodes))
+                self._log(kubelet_log.of_start_of_container(pod, key.container, nodes))
                 self._log_cpuset(state, key, settings.cgroup)
         except OSError as error:
             why = RuntimeFailed(error=os_problem.text(error))
@@ -371,7 +371,7 @@ class Worker:
         pod = state.records[key.pod_uid].workload.pod
         cpus = cgroup.cpus if drift.CPUS in names else None
         nodes = cgroup.memory_nodes if drift.MEMS in names else None
-        self._log(node_log.of_cpuset(pod, key.container, cpus, nodes))
+        self._log(kubelet_log.of_cpuset(pod, key.container, cpus, nodes))
 
 
 def _holder(path: str) -> ContainerKey:

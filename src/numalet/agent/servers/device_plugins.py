@@ -19,12 +19,12 @@ import grpc.aio
 
 from numalet.agent.host.device_plugins import Deadlines, Endpoint, PluginUnusable
 from numalet.agent.servers import unix_socket
-from numalet.agent.telemetry.metric_definitions import (
+from numalet.agent.telemetry.metrics import (
     ALLOCATION_BOUNDS,
     PLUGIN_ALLOCATIONS,
     PLUGIN_REGISTRATIONS,
+    Counts,
 )
-from numalet.agent.telemetry.metrics import Counts
 from numalet.core.managers.device import inventory
 from numalet.core.managers.device.inventory import Device
 from numalet.core.managers.device.preference import (

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from numalet.agent.kubelet.observed import KubeletObservation
-from numalet.agent.telemetry.cpu_gauges import CpuGauges
+from numalet.agent.telemetry.gauges import CpuGauges
 from numalet.agent.telemetry.metrics import Counts
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.enforcement.audit import Audit

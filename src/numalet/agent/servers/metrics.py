@@ -15,10 +15,9 @@ from prometheus_client.registry import Collector
 
 import numalet
 from numalet.agent.servers.door import AgentView, OwnershipMode
-from numalet.agent.telemetry import admission_counts, gauges, metric_definitions, metrics
+from numalet.agent.telemetry import admission_counts, gauges, metrics
 from numalet.agent.telemetry.gauges import Gauges, NamedPod
-from numalet.agent.telemetry.metric_definitions import DEFINITIONS, Definition, MetricKind
-from numalet.agent.telemetry.metrics import Counts, Labels
+from numalet.agent.telemetry.metrics import DEFINITIONS, Counts, Definition, Labels, MetricKind
 from numalet.wording.metric_help import HELP
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -45,9 +44,9 @@ class ViewCollector(Collector):
             unpromised=sum(bool(each.run.causes) for each in view.records.values()),
             moved=view.cpu_gauges,
         )
-        measured = {**measured, metric_definitions.BUILD_INFO: (_build(view),)}
+        measured = {**measured, metrics.BUILD_INFO: (_build(view),)}
         is_observing = view.standing is OwnershipMode.OBSERVING
-        for definition in metric_definitions.shown(view.node.rules, is_observing=is_observing):
+        for definition in metrics.shown(view.node.rules, is_observing=is_observing):
             match definition.kind:
                 case MetricKind.COUNTER:
                     yield _counter(definition, self._counts)

@@ -18,14 +18,14 @@ from numalet.agent.servers import unix_socket
 from numalet.agent.servers.door import AgentView
 from numalet.agent.servers.endpoints import PodResourcesSettings
 from numalet.agent.servers.rate_limit import TokenBucket
-from numalet.agent.telemetry.metric_definitions import (
+from numalet.agent.telemetry.metrics import (
     POD_RESOURCES_ALLOCATABLE,
     POD_RESOURCES_GET_ERRORS,
     POD_RESOURCES_GETS,
     POD_RESOURCES_LISTS,
     POD_RESOURCES_REQUESTS,
+    Counts,
 )
-from numalet.agent.telemetry.metrics import Counts
 from numalet.core.model.pod import Pod
 from numalet.core.node.node import Node
 from numalet.core.workload.records import PodRecord

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, TypeAlias
 
-from numalet.agent.telemetry import allocation_counts
-from numalet.agent.telemetry import metric_definitions as names
+from numalet.agent.telemetry import metrics as names
 from numalet.agent.telemetry.metrics import Counts, Labels
 from numalet.core.admission import counting, scopes
 from numalet.core.admission.decision import Decision
@@ -19,11 +18,15 @@ from numalet.core.admission.reasons import NotAligned
 from numalet.core.admission.recorder import Allocated, Event, RefusedAllocation
 from numalet.core.config.rules import CpuPolicy, MemoryPolicy, NodeRules, Scope, TopologyPolicy
 from numalet.core.managers.cpu import static_policy as cpu_demand
+from numalet.core.model import resources
 from numalet.core.model.machine_info import OperatingSystem
 from numalet.core.model.pod import Pod, QosClass
 
 _Call: TypeAlias = Allocated | RefusedAllocation
 
+_CPU: Final = "cpu"
+_NODE: Final = "node"
+_POD: Final = "pod"
 _NODE_OF_CONTAINER: Final[Labels] = (("scope", "container"), ("boundary", "numa_node"))
 _NODE_OF_POD: Final[Labels] = (("scope", "pod"), ("boundary", "numa_node"))
 _WHOLE_CORES: Final[Labels] = (("scope", "container"), ("boundary", "physical_cpu"))
@@ -126,10 +129,10 @@ def _after_call(counts: Counts, rules: NodeRules, pod: Pod, call: _Call) -> Coun
     refused = isinstance(call, RefusedAllocation)
     if _counts_sources(rules) and _is_served(rules, pod, call):
         is_whole = scopes.is_placed_at_once(rules, pod)
-        counts = allocation_counts.after_call(counts, pod, call, is_whole=is_whole)
+        counts = _with_source(counts, pod, call, is_whole=is_whole)
     if call.provider == "memory" and _pins_memory(rules, pod):
         counts = _requested(counts, names.MEMORY_REQUESTS, names.MEMORY_ERRORS, refused)
-    if call.provider == "cpu" and _pins_cpus(rules, pod, call):
+    if call.provider == _CPU and _pins_cpus(rules, pod, call):
         counts = _requested(counts, names.CPU_REQUESTS, names.CPU_ERRORS, refused)
         # Every CPU pinning error is a failed alignment, even if the node was simply full.
         if rules.cpu.full_pcpus_only:
@@ -153,7 +156,7 @@ def _is_served(rules: NodeRules, pod: Pod, call: _Call) -> bool:
     """Whether a static policy had something to allocate."""
     if scopes.is_placed_at_once(rules, pod) and call.provider != "device":
         return pod.qos_class is QosClass.GUARANTEED
-    if call.provider == "cpu":
+    if call.provider == _CPU:
         return _pins_cpus(rules, pod, call)
     return call.provider == "memory" and _pins_memory(rules, pod)
 
@@ -203,3 +206,51 @@ def _is_in_one_cache(rules: NodeRules, pod: Pod, call: Allocated) -> bool:
         if got.intersection(core.threads)
     }
     return len(caches) == 1
+
+
+def _with_source(counts: Counts, pod: Pod, call: _Call, *, is_whole: bool) -> Counts:
+    """Count whether an allocation came from the node or from the pod's own share.
+
+    Kubelet: ``staticPolicy.Allocate`` and ``AllocatePod`` of both managers, v1.36.
+
+    ``pod`` as the managers see it; ``is_whole`` if the pod was placed as a whole.
+    """
+    if isinstance(call, RefusedAllocation):
+        source = _POD if is_whole else _NODE
+        return counts.plus(names.ALLOCATION_ERRORS, _labels(call.provider, "source", source))
+    size = _allocations(pod, call)
+    if not size:
+        return counts
+    name, provider = call.container.name, call.provider
+    if not is_whole:
+        # Memory counts once per type, so ``size`` may exceed 1.
+        of_node = _labels(provider, "source", _NODE)
+        counts = counts.plus(names.ALLOCATIONS, of_node, size)
+        kind = "node_exclusive"
+    else:
+        counts = counts.plus(names.ALLOCATIONS, _labels(provider, "source", _POD))
+        kind = "pod_exclusive" if _is_exclusive(pod, name, provider) else "pod_shared"
+    return counts.plus(names.ASSIGNMENTS, _labels(provider, "assignment_type", kind))
+
+
+def _allocations(pod: Pod, call: Allocated) -> int:
+    """How many resources the container newly got."""
+    uid, name = pod.uid, call.container.name
+    if call.provider == _CPU:
+        before, after = call.before.cpu, call.after.cpu
+        return int(before.cpus_of(uid, name) is None and after.cpus_of(uid, name) is not None)
+    had, has = (each.memory.blocks_of(uid, name) for each in (call.before, call.after))
+    return 0 if had is not None or has is None else len({block.resource for block in has})
+
+
+def _is_exclusive(pod: Pod, name: str, provider: str) -> bool:
+    """Whether the container's share of its pod is exclusive."""
+    container = pod.by_name[name]
+    if provider == _CPU:
+        return cpu_demand.of_container(pod, container) > 0
+    asked = container.requests.get(resources.MEMORY)
+    return asked is not None and asked.sign > 0
+
+
+def _labels(resource: str, label: str, value: str) -> Labels:
+    return (("resource_name", resource), (label, value))

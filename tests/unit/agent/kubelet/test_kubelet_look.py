@@ -22,7 +22,7 @@ from numalet.agent.kubelet.observed import (
     PodName,
 )
 from numalet.agent.telemetry import gauges
-from numalet.agent.telemetry import metric_definitions as names
+from numalet.agent.telemetry import metrics as names
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.enforcement.reality import Reality
 from numalet.core.model import input_error

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from numalet.agent.telemetry import admission_counts
-from numalet.agent.telemetry import metric_definitions as names
+from numalet.agent.telemetry import metrics as names
 from numalet.agent.telemetry.metrics import ABOVE_ALL, Counts, Labels
 from numalet.core.admission.recorder import Collector
 from numalet.core.config.behaviour import NATIVE

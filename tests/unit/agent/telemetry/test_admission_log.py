@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from numalet.agent.telemetry import admission_log, node_log
+from numalet.agent.telemetry import kubelet_log
 from numalet.core.admission.recorder import Collector
 from numalet.core.config.releases import table
 from numalet.core.config.rules import (
@@ -29,7 +29,7 @@ RESTRICTED = TopologyPolicy.RESTRICTED
 def _told(node: Node, pod: Pod) -> list[LogLine]:
     recording = Collector()
     _, decision = node.admit(pod, recording)
-    return admission_log.of_admission(node.rules, decision, recording.events)
+    return kubelet_log.of_admission(node.rules, decision, recording.events)
 
 
 def _on(of: NodeRules, pod: Pod) -> list[LogLine]:
@@ -149,31 +149,31 @@ def test_many_numa_nodes_are_not_listed_set_by_set() -> None:
 
 def test_a_start_tells_policies_and_options() -> None:
     of = rules(machine(10), aligned(RESTRICTED))
-    topology, memory = node_log.of_start(of)
+    topology, memory = kubelet_log.of_start(of)
     assert topology.keys == {
         "topologyPolicyName": "restricted",
         "topologyScopeName": "container",
         "topologyPolicyOptions": {"PreferClosestNUMA": False, "MaxAllowableNUMANodes": 8},
     }
     assert (memory.message, memory.keys) == ("Starting memorymanager", {"policy": "Static"})
-    (line,) = node_log.of_start(rules(machine(10), policy=MemoryPolicy.NONE))
+    (line,) = kubelet_log.of_start(rules(machine(10), policy=MemoryPolicy.NONE))
     assert line.message == "Creating topology manager with none policy"
 
 
 def test_the_memory_of_a_container_is_reported_at_its_start() -> None:
-    (line,) = node_log.of_start_of_container(simple("u", "1Gi"), "c", (0, 1))
+    (line,) = kubelet_log.of_start_of_container(simple("u", "1Gi"), "c", (0, 1))
     assert line.message == "Memory affinity"
     assert line.keys["numaNodes"] == {"0": {}, "1": {}}
-    assert node_log.of_start_of_container(simple("u", "1Gi"), "c", ()) == []
+    assert kubelet_log.of_start_of_container(simple("u", "1Gi"), "c", ()) == []
 
 
 def test_every_write_of_a_cpuset_is_reported() -> None:
-    lines = node_log.of_cpuset(simple("u", "1Gi"), "c", frozenset({1, 2, 3}), (0,))
+    lines = kubelet_log.of_cpuset(simple("u", "1Gi"), "c", frozenset({1, 2, 3}), (0,))
     assert [dict(line.keys) for line in lines] == [
         {"pod": "default/u", "containerName": "c", "cpuset.cpus": "1-3"},
         {"pod": "default/u", "containerName": "c", "cpuset.mems": "0"},
     ]
-    assert node_log.of_cpuset(simple("u", "1Gi"), "c", None, None) == []
+    assert kubelet_log.of_cpuset(simple("u", "1Gi"), "c", None, None) == []
 
 
 def _later(of: NodeRules) -> NodeRules:
@@ -195,9 +195,9 @@ def test_later_releases_name_the_pod_and_say_more_at_level_four() -> None:
     assert "[memorymanager]" in _keys(refused, "Pod Admit Result")[0]["Message"]
     pods = _on(_later(rules(machine(10), aligned(RESTRICTED, Scope.POD))), simple("u", "1Gi"))
     assert {*_keys(pods, "PodTopologyHint")[0]} == {"bestHint", "pod"}
-    started = [each for each in node_log.of_start(of) if each.level == 4]
+    started = [each for each in kubelet_log.of_start(of) if each.level == 4]
     assert _messages(started) == ["CPU manager started", "memorymanager started"]
-    none = node_log.of_start(_later(rules(machine(10), policy=MemoryPolicy.NONE)))
+    none = kubelet_log.of_start(_later(rules(machine(10), policy=MemoryPolicy.NONE)))
     assert "memorymanager started" not in _messages(none)
 
 

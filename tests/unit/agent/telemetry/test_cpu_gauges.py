@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from numalet.agent.controller.node_state import NodeState
-from numalet.agent.telemetry import cpu_gauges, gauges
-from numalet.agent.telemetry import metric_definitions as names
+from numalet.agent.telemetry import gauges
+from numalet.agent.telemetry import metrics as names
 from numalet.core.config.behaviour import EXACT, NATIVE
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases import table
@@ -29,7 +29,7 @@ def state(tmp_path: Path) -> NodeState:
     """An empty node with 16 CPUs, of which 2 are reserved."""
     document = kubelet_node.CONFIG.replace('cpu: "1"', 'cpu: "2"')
     node = kubelet_node.made(tmp_path, document=document).node
-    return NodeState(node=node, cpu_gauges=cpu_gauges.at_start(node))
+    return NodeState(node=node, cpu_gauges=gauges.cpu_gauges_at_start(node))
 
 
 def _config(folder: Path) -> KubeletConfig:
@@ -80,7 +80,7 @@ def test_a_restart_counts_the_entries_of_the_state_file(state: NodeState, tmp_pa
     node = full.node
     started = nodes.start(_config(tmp_path), node.rules.machine, node.state_files())
     assert isinstance(started, Node)
-    again = NodeState(node=started, cpu_gauges=cpu_gauges.at_start(started))
+    again = NodeState(node=started, cpu_gauges=gauges.cpu_gauges_at_start(started))
     # Both containers of the first pod have an entry; the pool is what the file says.
     assert _shown(again) == (13, 5000)
 
@@ -88,14 +88,14 @@ def test_a_restart_counts_the_entries_of_the_state_file(state: NodeState, tmp_pa
 def test_without_the_static_policy_they_are_zero(tmp_path: Path) -> None:
     document = kubelet_node.CONFIG.replace("cpuManagerPolicy: static\n", "")
     node = kubelet_node.made(tmp_path / "none", document=document).node
-    state = NodeState(node=node, cpu_gauges=cpu_gauges.at_start(node))
+    state = NodeState(node=node, cpu_gauges=gauges.cpu_gauges_at_start(node))
     assert _shown(_after(state, agents.pod("one", "2").pod)) == (0, 0)
 
 
 def test_in_native_mode_they_say_what_the_ledger_holds(state: NodeState, tmp_path: Path) -> None:
     started = nodes.start(_config(tmp_path), state.node.rules.machine, behaviour=NATIVE)
     assert isinstance(started, Node)
-    native = NodeState(node=started, cpu_gauges=cpu_gauges.at_start(started))
+    native = NodeState(node=started, cpu_gauges=gauges.cpu_gauges_at_start(started))
     assert native.cpu_gauges is None
     assert _shown(_after(native, _pod_with_init("one", "4"))) == (4, 10_000)
 
@@ -105,7 +105,7 @@ def _later(state: NodeState, release: str) -> NodeState:
     rules = state.node.rules
     later = replace(rules, release_rules=table.of_name(release).rules_with(lambda _: False))
     node = replace(state.node, roster=replace(state.node.roster, rules=later))
-    return NodeState(node=node, cpu_gauges=cpu_gauges.at_start(node))
+    return NodeState(node=node, cpu_gauges=gauges.cpu_gauges_at_start(node))
 
 
 def _by_node(state: NodeState) -> dict[str, float]:
@@ -144,7 +144,7 @@ def test_natively_every_node_has_its_number(tmp_path: Path) -> None:
     node = kubelet_node.made(tmp_path).node
     native = replace(node.rules, behaviour=NATIVE)
     node = replace(node, roster=replace(node.roster, rules=native))
-    state = NodeState(node=node, cpu_gauges=cpu_gauges.at_start(node))
+    state = NodeState(node=node, cpu_gauges=gauges.cpu_gauges_at_start(node))
     assert _by_node(state) == {"0": 0, "1": 0}
     one = agents.pod("one", "3").pod
     full = _after(state, one)
@@ -173,7 +173,7 @@ def in_pod_scope(state: NodeState, tmp_path: Path) -> NodeState:
     behaviour = replace(EXACT, release=table.of_name("1.36"))
     node = nodes.start(config, state.node.rules.machine, behaviour=behaviour)
     assert isinstance(node, Node)
-    return NodeState(node=node, cpu_gauges=cpu_gauges.at_start(node))
+    return NodeState(node=node, cpu_gauges=gauges.cpu_gauges_at_start(node))
 
 
 def test_a_pod_that_is_placed_as_a_whole_is_counted_once(in_pod_scope: NodeState) -> None:

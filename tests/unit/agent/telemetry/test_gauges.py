@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from numalet.agent.telemetry import gauges
-from numalet.agent.telemetry import metric_definitions as names
+from numalet.agent.telemetry import metrics as names
 from numalet.core.config.rules import CpuPolicy, CpuRules
 from numalet.core.enforcement.audit import Audit
 from numalet.core.enforcement.levels import GuaranteeLevel

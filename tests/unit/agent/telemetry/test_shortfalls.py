@@ -8,7 +8,7 @@ import pytest
 
 from numalet.agent.host.cgroup_v2 import root
 from numalet.agent.host.runtime.shim import watch
-from numalet.agent.telemetry import node_log
+from numalet.agent.telemetry import kubelet_log
 from numalet.cli import describe_view
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.shared.findings import notes, runtime
@@ -38,7 +38,7 @@ def test_a_code_without_such_a_sentence_stands_for_itself() -> None:
 
 
 def test_the_log_tells_at_the_start_what_will_not_be_enforced() -> None:
-    lines = node_log.of_guarantee(GuaranteeLevel.PROCESS, (runtime.CgroupNotWritable.code,))
+    lines = kubelet_log.of_guarantee(GuaranteeLevel.PROCESS, (runtime.CgroupNotWritable.code,))
     assert [(line.keys.get("guarantee") or line.keys["code"], line.is_error) for line in lines] == [
         ("process", False),
         ("cgroup/not-writable", True),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.telemetry import metric_definitions
+from numalet.agent.telemetry import metrics
 from numalet.core.model import moments
 from numalet.shared.kubernetes import node_object as kube_node
 from numalet.shared.kubernetes.node_object import KubeletCondition, NodeFacts
@@ -52,9 +52,9 @@ def test_without_a_kubelet_there_is_no_such_condition() -> None:
 
 
 def test_an_observer_leaves_the_kubelets_metrics_to_the_kubelet() -> None:
-    observing = {each.name for each in metric_definitions.shown(NODE.rules, is_observing=True)}
-    enforcing = {each.name for each in metric_definitions.shown(NODE.rules, is_observing=False)}
+    observing = {each.name for each in metrics.shown(NODE.rules, is_observing=True)}
+    enforcing = {each.name for each in metrics.shown(NODE.rules, is_observing=False)}
     assert not any(name.startswith("kubelet_") for name in observing)
-    assert observing >= metric_definitions.OBSERVERS_ALONE
-    assert not enforcing & metric_definitions.OBSERVERS_ALONE
+    assert observing >= metrics.OBSERVERS_ALONE
+    assert not enforcing & metrics.OBSERVERS_ALONE
     assert any(name.startswith("kubelet_") for name in enforcing)
