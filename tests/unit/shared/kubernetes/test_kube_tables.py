@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from numalet.shared.kubernetes import ages, tables
+from numalet.shared.kubernetes import tables
 from numalet.shared.kubernetes.tables import Cell
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -39,7 +39,7 @@ BORN = "2026-01-02T03:02:12Z"
     ],
 )
 def test_an_age_is_the_coarser_the_greater_it_is(length: timedelta, text: str) -> None:
-    assert ages.duration(length) == text
+    assert tables.duration(length) == text
 
 
 def _row(value: dict[str, Any]) -> dict[str, Cell]:
