@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from numalet.agent.controller import wiring
-from numalet.agent.controller.plugin_servers import make_plugin_servers
+from numalet.agent.controller.plugins import make_plugin_servers
 from numalet.agent.controller.settings import AgentSettings
 from numalet.agent.controller.wiring import RUNS, Hooks
 from numalet.agent.host.runtime.fake import FakeRuntime

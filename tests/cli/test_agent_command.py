@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from numalet.agent.controller import notify
+from numalet.agent.controller import main
 from numalet.cli.main import app
 from numalet.io.agent_client.client import AgentClient
 from running import agents, kubelet_node
@@ -78,9 +78,9 @@ def test_a_second_agent_is_refused_and_told_who_holds_the_node_state(tmp_path: P
 
 def test_nobody_who_wants_to_know_is_told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
-    notify.send("READY=1")
+    main.send("READY=1")
     monkeypatch.setenv("NOTIFY_SOCKET", "@no-such-socket-of-anybody")
-    notify.send("READY=1")
+    main.send("READY=1")
 
 
 @pytest.mark.slow

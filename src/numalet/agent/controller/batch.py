@@ -21,7 +21,7 @@ from numalet.agent.controller.requests import (
     Request,
     ResyncResult,
 )
-from numalet.agent.controller.tasks import Settle, Task
+from numalet.agent.controller.steps import Settle, Task
 from numalet.agent.servers.door import RequestRefused
 from numalet.core.enforcement.audit import Audit
 from numalet.core.managers.device.preference import PreferredDevices

@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Final
 
-from numalet.agent.controller import changes, cordon, journal, viewing
+from numalet.agent.controller import changes, journal, reads
 from numalet.agent.controller.batch import Batch
-from numalet.agent.controller.deciding import Decider
+from numalet.agent.controller.deciding import Decider, Rehearsed
 from numalet.agent.controller.dependencies import ControllerDependencies
 from numalet.agent.controller.node_state import NodeState
-from numalet.agent.controller.plugin_decisions import Rehearsed
-from numalet.agent.controller.reads import ControllerReads
+from numalet.agent.controller.reads import ControllerReads, admits
 from numalet.agent.controller.requests import (
     Answer,
     Create,
@@ -29,8 +28,8 @@ from numalet.agent.controller.requests import (
     Request,
     Revise,
 )
+from numalet.agent.controller.steps import Resync, Task
 from numalet.agent.controller.store import StorageFailed
-from numalet.agent.controller.tasks import Resync, Task
 from numalet.agent.controller.worker import Worker
 from numalet.agent.servers.door import (
     AgentView,
@@ -83,7 +82,7 @@ class Controller(ControllerReads):
         self._view = self._viewed()
 
     async def create(self, workload: Workload) -> PodRecord | RequestRefused:
-        if not cordon.lets_in(workload, self._condition):
+        if not admits(workload, self._condition):
             return RequestRefused(RequestRefusal.CORDONED)
         return await self._answered(lambda answer: Create(workload, answer))
 
@@ -320,4 +319,4 @@ class Controller(ControllerReads):
         published.set()
 
     def _viewed(self) -> AgentView:
-        return viewing.view(self._dependencies, self._state, self._condition, self._worker)
+        return reads.make_view(self._dependencies, self._state, self._condition, self._worker)

@@ -1,21 +1,25 @@
-"""The agent's process: signals, log, sockets, readiness."""
+"""The agent's process: signals, log, sockets, readiness, garbage collection."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
+import os
 import resource
 import signal
+import socket
 import sys
+import time
 import traceback
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from typing import Any, Final, Protocol
 
-from numalet.agent.controller import garbage_collection, notify, owners, wiring
+from numalet.agent.controller import owners, wiring
 from numalet.agent.controller.controller import Controller
 from numalet.agent.controller.decisions import TracedDecision
 from numalet.agent.controller.owners import Owner
-from numalet.agent.controller.plugin_servers import PluginServers, make_plugin_servers
+from numalet.agent.controller.plugins import PluginServers, make_plugin_servers
 from numalet.agent.controller.settings import (
     AgentSettings,
     OwnerChoice,
@@ -113,15 +117,15 @@ async def _run(settings: AgentSettings, beside: WorkBeside | None) -> None:
             await _ready(controller)
             log.write(lines)
             # Before readiness, while a long collection delays no client.
-            garbage_collection.after_start()
-            notify.send("READY=1")
+            _freeze_start_objects()
+            _notify_systemd("READY=1")
             log.write([LogLine("Agent is ready", {"root": str(settings.root)})])
             async with (
-                tasks.beside(garbage_collection.whenever_quiet(controller.changed)),
+                tasks.beside(_collect_garbage_when_quiet(controller.changed)),
                 nullcontext() if beside is None else beside(controller, settings, log_finding),
             ):
                 await stopped.wait()
-            notify.send("STOPPING=1")
+            _notify_systemd("STOPPING=1")
             # Before the plugins disconnect: a call that fails later would be reported as a refusal.
             await controller.stop()
             log.write([LogLine("Agent stops; programs keep running")])
@@ -224,3 +228,68 @@ def _begun(view: AgentView) -> list[LogLine]:
     if view.standing is OwnershipMode.OBSERVING:
         return policies
     return [*policies, *kubelet_log.of_guarantee(view.level, view.notes)]
+
+
+_NOTIFY_SOCKET: Final = "NOTIFY_SOCKET"
+
+
+def _notify_systemd(state: str) -> None:
+    """Send a state such as ``READY=1``, if systemd set a socket; see ``sd_notify(3)``."""
+    address = os.environ.get(_NOTIFY_SOCKET, "")
+    if not address.startswith(("/", "@")):
+        return
+    # "@" stands for an abstract socket, which has a leading zero byte.
+    if address.startswith("@"):
+        address = "\0" + address[1:]
+    with (
+        suppress(OSError),
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender,
+    ):
+        sender.connect(address)
+        sender.sendall(state.encode())
+
+
+# A full collection takes tens of milliseconds with a thousand pods, and by default Python runs it
+# after every growth by a quarter, so during load. Under load, only young objects are collected.
+_YOUNG: Final = 10_000
+"""New objects per collection."""
+_SELDOM: Final = 1_000
+"""An automatic collection of older generations needs ten million objects."""
+_QUIET_SECONDS: Final = 1.0
+"""Longer than the pauses of a sequential client."""
+_LONGEST_BUSY_SECONDS: Final = 300.0
+"""Collect after this time even without a quiet second."""
+_MOST_OFTEN_SECONDS: Final = 60.0
+"""Bounds the cost of full collections."""
+
+
+def _freeze_start_objects() -> None:
+    """Freeze the objects of the start, so that no collection traverses them."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_YOUNG, _SELDOM, _SELDOM)
+
+
+async def _collect_garbage_when_quiet(changed: Callable[[], Awaitable[object]]) -> None:
+    """Collect after a quiet second, at most once a minute, until cancelled.
+
+    ``changed`` returns after the next change of the agent.
+    """
+    while True:
+        await changed()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LONGEST_BUSY_SECONDS):
+                await _quiet(changed)
+        began = time.monotonic()
+        gc.collect()
+        spent = time.monotonic() - began
+        await asyncio.sleep(_MOST_OFTEN_SECONDS - spent)
+
+
+async def _quiet(changed: Callable[[], Awaitable[object]]) -> None:
+    while True:
+        try:
+            async with asyncio.timeout(_QUIET_SECONDS):
+                await changed()
+        except TimeoutError:
+            return

@@ -1,12 +1,15 @@
-"""Connects device plugins with the controller: device lists and injections.
+"""Device plugins: their gRPC servers, and what the controller gets from them.
 
-Programs run on the host, so a plugin's environment is passed on. A device node or mount must have
-the same path in the container and on the host; otherwise the start is refused.
+Registrations, device lists and injections reach the controller; the PodResources server runs next
+to them. Programs run on the host, so a plugin's environment is passed on. A device node or mount
+must have the same path in the container and on the host; otherwise the start is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
 
 from numalet.agent.controller.node_state import NodeState
 from numalet.agent.controller.requests import (
@@ -18,6 +21,11 @@ from numalet.agent.controller.requests import (
 from numalet.agent.host import device_injection
 from numalet.agent.host.runtime.port import NotStarted
 from numalet.agent.servers.device_plugins import DevicePlugins
+from numalet.agent.servers.door import Door
+from numalet.agent.servers.endpoints import PodResourcesSettings
+from numalet.agent.servers.plugin_folder import PluginFolder
+from numalet.agent.servers.pod_resources import PodResourcesServer
+from numalet.agent.telemetry.metrics import Counts
 from numalet.core.managers.device.inventory import Device, Health
 from numalet.core.managers.device.ledger import DeviceRecord
 from numalet.core.managers.device.preference import CallFailed
@@ -95,3 +103,45 @@ def _environment(
     own = dict(state.records[key.pod_uid].workload.container(key.container).env)
     # The pod's own variables win.
     return {name: text for name, text in given.environment.items() if name not in own}
+
+
+class PluginServers(Mutable):
+    """Created before the controller, because decisions call plugins."""
+
+    plugins: DevicePlugins
+    relay: Relay
+    asking: PodResourcesSettings = field(default_factory=PodResourcesSettings)
+    _pod_resources: PodResourcesServer | None = None
+
+    @property
+    def devices(self) -> FromPlugins:
+        return FromPlugins(self.plugins)
+
+    def counted(self) -> Counts:
+        """Counters of both servers."""
+        others = [] if self._pod_resources is None else [self._pod_resources.counts]
+        return self.plugins.counted().and_also(others)
+
+    @asynccontextmanager
+    async def served(self, door: Door, root: Path) -> AsyncIterator[None]:
+        """Listen below the root folder during the block. Raises ``BadInput``."""
+        registered = door.view().node.snapshot.device.inventory.registered
+        server = PodResourcesServer(door.view, self.asking)
+        await self.plugins.start(root, sorted(registered.keys() - self.plugins.described))
+        folder = PluginFolder(self.plugins)
+        try:
+            folder.start(root)
+            await server.start(root)
+            self._pod_resources = server
+            yield
+        finally:
+            await folder.stop()
+            await server.stop()
+            await self.plugins.stop()
+
+
+def make_plugin_servers(described: Iterable[str], asking: PodResourcesSettings) -> PluginServers:
+    """Create the servers; ``described`` are the administrator's resources."""
+    relay = Relay()
+    plugins = DevicePlugins(relay, described=frozenset(described))
+    return PluginServers(plugins, relay, asking)

@@ -16,8 +16,8 @@ from enum import Enum
 from numalet.agent.controller import decisions, record_file, steps, transitions, unpromised
 from numalet.agent.controller.decisions import Stopwatch, TracedDecision
 from numalet.agent.controller.node_state import NodeState
+from numalet.agent.controller.steps import ForgetPod, StartContainer, Task
 from numalet.agent.controller.store import StoredState
-from numalet.agent.controller.tasks import ForgetPod, StartContainer, Task
 from numalet.agent.host.runtime.port import Observed
 from numalet.agent.telemetry.gauges import cpu_gauges_at_start
 from numalet.agent.telemetry.metrics import RECORDS_LOST

@@ -12,7 +12,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
-from numalet.agent.controller import other_roots
+from numalet.agent.controller import root_claim
 from numalet.agent.controller.kubelet_configuration import ConfigurationReader
 from numalet.agent.controller.recovery import OnInvalidState, Premises
 from numalet.agent.findings.kubelet import of_release
@@ -190,7 +190,7 @@ def _from_here(options: AgentOptions) -> AgentOptions:
 def _of_folders(options: AgentOptions) -> tuple[Finding, ...]:
     """Notes about the folders. Raises ``BadInput``."""
     runs_here = options.runtime is RuntimeKind.PROCESS
-    others = other_roots.remarks(options.root) if runs_here else ()
+    others = root_claim.other_roots(options.root) if runs_here else ()
     folder = options.manifests
     if folder is None:
         return others

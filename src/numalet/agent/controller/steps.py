@@ -1,23 +1,54 @@
-"""Turns the steps of a pod's life into the next state and tasks.
+"""Turns the due steps of a pod's life into the next state and tasks for the runtime.
 
 An attempt is on disk before the runtime starts it. A finished pod is released before its record is
-removed.
+removed. The worker does the tasks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import TypeAlias
 
 from numalet.agent.controller import decisions
 from numalet.agent.controller.node_state import NodeState
-from numalet.agent.controller.tasks import ForgetPod, StartContainer, StopContainer, Task
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value
 from numalet.core.workload import folding, lifecycle
 from numalet.core.workload.records import EventKind, PodRecord
 from numalet.core.workload.spec import WorkloadSource
 from numalet.wording import kubelet_events
+
+
+class StartContainer(Value):
+    """Start this attempt, which is already on disk."""
+
+    key: ContainerKey
+    attempt: int
+
+
+class StopContainer(Value):
+    """End the container; kill it after this time."""
+
+    key: ContainerKey
+    grace_seconds: float
+
+
+class ForgetPod(Value):
+    """Remove a deleted pod's remains."""
+
+    pod_uid: str
+
+
+class Settle(Value):
+    """Apply changed allocations to running containers."""
+
+
+class Resync(Value):
+    """Restore the settings of all running containers, and audit them."""
+
+
+Task: TypeAlias = StartContainer | StopContainer | ForgetPod | Settle | Resync
 
 
 class NextSteps(Value):

@@ -28,7 +28,7 @@ from numalet.agent.controller.manifests import ManifestFolder
 from numalet.agent.controller.node_file import NodeAge
 from numalet.agent.controller.node_state import EVENTS_KEPT
 from numalet.agent.controller.observing import KubeletPlaces, KubeletWatch
-from numalet.agent.controller.plugin_servers import PluginServers
+from numalet.agent.controller.plugins import PluginServers
 from numalet.agent.controller.recovery import Recovered
 from numalet.agent.controller.requests import SourcesReady
 from numalet.agent.controller.settings import AgentSettings, RuntimeKind, configuration_reader

@@ -20,7 +20,7 @@ from numalet.agent.controller.requests import (
     ResyncResult,
     StartWithdrawn,
 )
-from numalet.agent.controller.tasks import (
+from numalet.agent.controller.steps import (
     ForgetPod,
     Resync,
     Settle,

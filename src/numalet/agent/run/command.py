@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from numalet.agent.controller import other_roots, owners, root_claim
+from numalet.agent.controller import owners, root_claim
 from numalet.agent.controller.owners import OwnerKind
 from numalet.agent.controller.shared_state import FOLDER, AgentHolds, SharedState
 from numalet.agent.findings.run import RunOtherOwner, RunWaitsForAgent
@@ -42,7 +42,7 @@ def run(options: RunOptions, voice: Voice) -> int:
     child.ignored_by_caller()
     pod = request.pod(options.request, str(uuid.uuid4()))
     root = (options.root or places.default_root()).absolute()
-    for finding in (*_of_owners(options), *other_roots.remarks(root)):
+    for finding in (*_of_owners(options), *root_claim.other_roots(root)):
         voice.report(finding)
     folder, words = root / FOLDER / queue.FOLDER, " ".join(options.request.command)
     with Waiter(folder, options.wait_seconds, words, voice.report) as waiter:

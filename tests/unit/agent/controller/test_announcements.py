@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from numalet.agent.controller import announcements, root_claim
+from numalet.agent.controller import root_claim
 from numalet.core.model.findings import BadInput
 
 AS_SOMEBODY = """
@@ -37,29 +37,29 @@ def roots(reachable: Path) -> tuple[Path, Path]:
 
 def test_node_state_in_use_are_seen_from_other_roots_alone(roots: tuple[Path, Path]) -> None:
     one, two = roots
-    assert announcements.others(one) == ()
-    with announcements.announce(two):
-        (found,) = announcements.others(one)
+    assert root_claim.others(one) == ()
+    with root_claim.announce(two):
+        (found,) = root_claim.others(one)
         assert (str(two), os.geteuid(), os.getpid()) == (found.root, found.user, found.pid)
-        assert announcements.others(two) == ()
-        assert [found] == [*announcements.others(one / "not-there")]
-    assert announcements.others(one) == ()
+        assert root_claim.others(two) == ()
+        assert [found] == [*root_claim.others(one / "not-there")]
+    assert root_claim.others(one) == ()
 
 
 def test_the_same_folder_under_another_name_is_the_same(roots: tuple[Path, Path]) -> None:
     one, two = roots
     link = two / "link"
     link.symlink_to(one)
-    with announcements.announce(one):
-        assert announcements.others(link) == ()
+    with root_claim.announce(one):
+        assert root_claim.others(link) == ()
 
 
 def test_other_scopes_do_not_meet(
     roots: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with announcements.announce(roots[0]):
-        monkeypatch.setenv(announcements.SCOPE, "another")
-        assert announcements.others(roots[1]) == ()
+    with root_claim.announce(roots[0]):
+        monkeypatch.setenv(root_claim.SCOPE, "another")
+        assert root_claim.others(roots[1]) == ()
 
 
 def test_of_many_at_once_one_gets_the_machine(roots: tuple[Path, Path]) -> None:
@@ -107,25 +107,25 @@ def test_another_user_is_refused_and_named(roots: tuple[Path, Path]) -> None:
 def test_a_name_that_is_not_answered_counts(
     roots: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(announcements, "_BACKLOG", 0)
-    with announcements.announce(roots[0]):
+    monkeypatch.setattr(root_claim, "_BACKLOG", 0)
+    with root_claim.announce(roots[0]):
         # The kernel keeps a place more than it was asked for.
-        seen = [announcements.others(roots[1])[0] for _ in range(8)]
+        seen = [root_claim.others(roots[1])[0] for _ in range(8)]
         assert {os.geteuid(), None} == {each.user for each in seen}
         assert {str(roots[0])} == {each.root for each in seen}
 
 
 def test_words_of_others_are_no_announcement(roots: tuple[Path, Path]) -> None:
     with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(f"\0numalet/{os.environ[announcements.SCOPE]}/x/y/z")
+        listening.bind(f"\0numalet/{os.environ[root_claim.SCOPE]}/x/y/z")
         listening.listen()
-        assert announcements.others(roots[0]) == ()
+        assert root_claim.others(roots[0]) == ()
 
 
 def test_a_long_name_is_cut_off_and_says_so(reachable: Path) -> None:
     long = reachable / ("x" * 100)
     long.mkdir()
-    with announcements.announce(long):
-        (found,) = announcements.others(reachable)
+    with root_claim.announce(long):
+        (found,) = root_claim.others(reachable)
         assert found.root.startswith(str(reachable) + "/xxx")
         assert found.root.endswith("x...")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from numalet.agent.controller import garbage_collection
+from numalet.agent.controller import main
 from numalet.io.tasks import ended
 
 
@@ -30,11 +30,11 @@ def _as_before() -> Iterator[None]:
 async def test_circles_are_found_when_it_is_quiet_or_has_not_been_for_long(
     quiet: float, longest: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(garbage_collection, "_QUIET_SECONDS", quiet)
-    monkeypatch.setattr(garbage_collection, "_LONGEST_BUSY_SECONDS", longest)
+    monkeypatch.setattr(main, "_QUIET_SECONDS", quiet)
+    monkeypatch.setattr(main, "_LONGEST_BUSY_SECONDS", longest)
 
     news: asyncio.Queue[int] = asyncio.Queue()
-    tidying = asyncio.create_task(garbage_collection.whenever_quiet(news.get))
+    tidying = asyncio.create_task(main.whenever_quiet(news.get))
     circle = _Circle()
     gone = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -54,6 +54,6 @@ async def test_circles_are_found_when_it_is_quiet_or_has_not_been_for_long(
 
 
 def test_what_a_start_leaves_is_not_searched_again() -> None:
-    garbage_collection.after_start()
+    main.after_start()
     assert gc.get_freeze_count() > 0
     assert gc.get_threshold()[0] > 1_000
