@@ -78,9 +78,9 @@ def test_a_second_agent_is_refused_and_told_who_holds_the_node_state(tmp_path: P
 
 def test_nobody_who_wants_to_know_is_told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
-    main.send("READY=1")
+    main.notify_systemd("READY=1")
     monkeypatch.setenv("NOTIFY_SOCKET", "@no-such-socket-of-anybody")
-    main.send("READY=1")
+    main.notify_systemd("READY=1")
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from pathlib import Path
 from numalet.agent.controller import record_file
 from numalet.agent.controller.controller import Controller
 from numalet.agent.controller.desired_settings import SettingsByFormula
-from numalet.agent.host.cgroup_v2 import reading
+from numalet.agent.host.cgroup_v2 import interface_files
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.runtime.fake import FakeRuntime
 from numalet.agent.host.runtime.port import Runtime
@@ -164,7 +164,7 @@ def _cgroups(view: AgentView, tree: CgroupTree) -> list[str]:
     if populated != sorted(each.path for each in desired):
         found.append(f"programs left or lost in cgroups: {populated}")
     for each in desired:
-        seen = reading.settings(tree, each.path, each.cgroup.hugetlb_max_bytes)
+        seen = interface_files.settings(tree, each.path, each.cgroup.hugetlb_max_bytes)
         names = drift.differences(each.cgroup, seen)
         if unlike := [name for name in names if tree.read(each.path, name) is not None]:
             found.append(f"lost: {unlike} of {each.path}")

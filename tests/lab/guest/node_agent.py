@@ -23,8 +23,8 @@ from typer.testing import CliRunner, Result
 
 from lab.guest import touching
 from lab.guest.groups import wait_until
-from numalet.agent.host.procfs import numa_maps, status
-from numalet.agent.host.procfs.numa_maps import AreaKind
+from numalet.agent.host import procfs
+from numalet.agent.host.procfs import AreaKind
 from numalet.cli.main import app
 from numalet.core.model.findings import BadInput
 from numalet.io.agent_client.client import AgentClient, AgentRefused
@@ -77,7 +77,7 @@ class Container:
 
     def allowed(self) -> tuple[frozenset[int], frozenset[int]]:
         """CPUs and NUMA nodes that its first process may use."""
-        found = status.read(self.pids()[0])
+        found = procfs.read_status(self.pids()[0])
         assert found is not None
         return found.cpus, found.nodes
 
@@ -89,7 +89,7 @@ class Container:
 
 
 def _pages(pid: int) -> dict[int, int]:
-    maps = numa_maps.read(pid)
+    maps = procfs.read_numa_maps(pid)
     assert maps is not None
     return dict(maps.bytes_by_node(AreaKind.ANONYMOUS))
 

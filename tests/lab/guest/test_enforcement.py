@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from lab.guest import touching
-from numalet.agent.host.procfs import numa_maps, status
-from numalet.agent.host.procfs.numa_maps import AreaKind
+from numalet.agent.host import procfs
+from numalet.agent.host.procfs import AreaKind
 from numalet.agent.host.runtime.port import NotStarted, Started
 from numalet.agent.host.runtime.process import ProcessRuntime
 from numalet.core.enforcement.audit import audit
@@ -87,7 +87,7 @@ def test_memory_and_cpus_are_where_they_were_promised(
         answer = await started(ours, *touching.command(32 * MIB), cgroup=wanted)
         assert GuaranteeLevel.KERNEL is answer.level
         await said(ours)
-        maps, allowed = numa_maps.read(answer.pid), status.read(answer.pid)
+        maps, allowed = procfs.read_numa_maps(answer.pid), procfs.read_status(answer.pid)
         assert maps is not None
         assert allowed is not None
         assert set(maps.bytes_by_node(AreaKind.ANONYMOUS)) <= set(nodes)
@@ -115,7 +115,7 @@ def test_who_uses_too_much_dies_alone(tmp_path: Path) -> None:
             end.exit.code,
             end.exit.cause,
         ) == (KEY, ExitReason.OOM_KILLED, 137, None)
-        assert status.read(neighbour.pid) is not None
+        assert procfs.read_status(neighbour.pid) is not None
 
     run(tmp_path, body)
 
@@ -135,7 +135,7 @@ def test_who_exhausts_its_nodes_dies_although_others_are_free_and_spares_the_gua
         end = await next_end(ours)
         assert (end.key, end.exit.reason) == (KEY, ExitReason.OOM_KILLED)
         assert Cause("runtime/nodes-exhausted", {}) == end.exit.cause
-        assert status.read(spared.pid) is not None
+        assert procfs.read_status(spared.pid) is not None
 
     run(tmp_path, body)
 
@@ -171,7 +171,7 @@ def test_what_another_user_wrote_is_corrected(tmp_path: Path) -> None:
         (GROUP / "cpuset.mems").write_text("0-1")
         (GROUP / "memory.max").write_text("max")
         assert await ours.settle(settings, KEY) == ("cpuset.mems", "memory.max")
-        allowed = status.read(answer.pid)
+        allowed = procfs.read_status(answer.pid)
         assert allowed is not None
         assert {1} == allowed.nodes
         assert await ours.settle(settings, KEY) == ()
@@ -189,7 +189,7 @@ def test_pages_move_with_the_promise(tmp_path: Path) -> None:
         await ours.settle(ContainerSettings(path="podu-1/c", cgroup=after), KEY)
 
         def is_moved() -> bool:
-            maps = numa_maps.read(answer.pid)
+            maps = procfs.read_numa_maps(answer.pid)
             assert maps is not None
             return set(maps.bytes_by_node(AreaKind.ANONYMOUS)) == {0}
 
@@ -207,7 +207,7 @@ def test_huge_pages_are_on_the_promised_node(tmp_path: Path, node: int, pages: i
     async def body(ours: ProcessRuntime) -> None:
         answer = await started(ours, *touching.command(pages * 2 * MIB, 21), cgroup=wanted)
         await said(ours)
-        maps = numa_maps.read(answer.pid)
+        maps = procfs.read_numa_maps(answer.pid)
         assert maps is not None
         assert {node: pages * 2 * MIB} == maps.bytes_by_node(AreaKind.HUGE)
         found = await ours.reality(KEY)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from lab.guest import toucher
-from numalet.agent.host.procfs import numa_maps
-from numalet.agent.host.procfs.numa_maps import AreaKind
+from numalet.agent.host import procfs
+from numalet.agent.host.procfs import AreaKind
 from numalet.agent.host.runtime.port import Started
 from numalet.agent.host.runtime.process import ProcessRuntime
 from numalet.core.enforcement.settings import CgroupSettings
@@ -36,7 +36,7 @@ def test_a_page_of_a_gibibyte_is_on_the_promised_node(
         answer = await ours.start(launch(*command, cgroup=wanted))
         assert isinstance(answer, Started), answer
         await until(lambda: (path := ours.log_path(KEY, 1)) is not None and bool(path.read_text()))
-        maps = numa_maps.read(answer.pid)
+        maps = procfs.read_numa_maps(answer.pid)
         assert maps is not None
         assert maps.bytes_by_node(AreaKind.HUGE) == {1: GI}
         found = await ours.reality(KEY)

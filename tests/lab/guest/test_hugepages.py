@@ -11,8 +11,8 @@ import pytest
 
 from lab.guest.groups import Group
 from lab.guest.touching import ONE_GIB, TWO_MIB, RefusedError, Toucher
-from numalet.agent.host.procfs import numa_maps
-from numalet.agent.host.procfs.numa_maps import AreaKind
+from numalet.agent.host import procfs
+from numalet.agent.host.procfs import AreaKind
 from numalet.io import machines
 
 
@@ -34,7 +34,7 @@ def test_huge_pages_come_from_the_node_of_cpuset_mems(
     group.bind(nodes=str(node))
     with Toucher(group, count << shift, shift) as process:
         process.touch()
-        maps = numa_maps.read(process.pid)
+        maps = procfs.read_numa_maps(process.pid)
         assert maps is not None
         assert maps.bytes_by_node(AreaKind.HUGE) == {node: count << shift}
 

@@ -9,8 +9,8 @@ import pytest
 
 from lab.guest.groups import Group, wait_until
 from lab.guest.touching import Toucher
-from numalet.agent.host.cgroup_v2 import numa_stat
-from numalet.agent.host.procfs import numa_maps, status
+from numalet.agent.host import procfs
+from numalet.agent.host.cgroup_v2 import interface_files
 
 MIB = 1 << 20
 SIZE_BYTES = 32 * MIB
@@ -18,7 +18,7 @@ SIZE_BYTES = 32 * MIB
 
 def pages_at(pid: int, address: int) -> dict[int, int]:
     """Pages by node of the area that begins there."""
-    maps = numa_maps.read(pid)
+    maps = procfs.read_numa_maps(pid)
     assert maps is not None
     area = maps.area_at(address)
     assert area is not None
@@ -31,7 +31,7 @@ def test_touched_pages_are_on_the_node_of_cpuset_mems(group: Group, node: int) -
     with Toucher(group, SIZE_BYTES) as process:
         address = process.touch()
         assert pages_at(process.pid, address) == {node: SIZE_BYTES // 4096}
-        allowed = status.read(process.pid)
+        allowed = procfs.read_status(process.pid)
         assert allowed is not None
         assert allowed.nodes == {node}
         wait_until(lambda: _anonymous(group, node) >= SIZE_BYTES, "memory.numa_stat catches up")
@@ -39,6 +39,6 @@ def test_touched_pages_are_on_the_node_of_cpuset_mems(group: Group, node: int) -
 
 
 def _anonymous(group: Group, node: int) -> int:
-    stat = numa_stat.read(group.path)
+    stat = interface_files.read_numa_stat(group.path)
     assert stat is not None
     return stat["anon"][node]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numalet
 from lab.guest.groups import Group
 from lab.guest.touching import Toucher
-from numalet.agent.host.procfs import numa_maps, status
+from numalet.agent.host import procfs
 from numalet.core.model import cpu_set
 from numalet.insight.simulate.outcome import LinuxSettings
 
@@ -51,11 +51,11 @@ def _hold_to(own: Group, settings: LinuxSettings) -> None:
     own.bind(cpus=settings.cpuset_cpus, nodes=settings.cpuset_mems)
     with Toucher(own, 16 * MIB) as process:
         address = process.touch()
-        maps = numa_maps.read(process.pid)
+        maps = procfs.read_numa_maps(process.pid)
         assert maps is not None
         area = maps.area_at(address)
         assert area is not None
         assert {int(settings.cpuset_mems): 16 * MIB // 4096} == area.pages_by_node
-        allowed = status.read(process.pid)
+        allowed = procfs.read_status(process.pid)
         assert allowed is not None
         assert settings.cpuset_cpus == cpu_set.text(allowed.cpus)

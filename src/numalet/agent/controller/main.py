@@ -117,15 +117,15 @@ async def _run(settings: AgentSettings, beside: WorkBeside | None) -> None:
             await _ready(controller)
             log.write(lines)
             # Before readiness, while a long collection delays no client.
-            _freeze_start_objects()
-            _notify_systemd("READY=1")
+            freeze_start_objects()
+            notify_systemd("READY=1")
             log.write([LogLine("Agent is ready", {"root": str(settings.root)})])
             async with (
-                tasks.beside(_collect_garbage_when_quiet(controller.changed)),
+                tasks.beside(collect_garbage_when_quiet(controller.changed)),
                 nullcontext() if beside is None else beside(controller, settings, log_finding),
             ):
                 await stopped.wait()
-            _notify_systemd("STOPPING=1")
+            notify_systemd("STOPPING=1")
             # Before the plugins disconnect: a call that fails later would be reported as a refusal.
             await controller.stop()
             log.write([LogLine("Agent stops; programs keep running")])
@@ -233,7 +233,7 @@ def _begun(view: AgentView) -> list[LogLine]:
 _NOTIFY_SOCKET: Final = "NOTIFY_SOCKET"
 
 
-def _notify_systemd(state: str) -> None:
+def notify_systemd(state: str) -> None:
     """Send a state such as ``READY=1``, if systemd set a socket; see ``sd_notify(3)``."""
     address = os.environ.get(_NOTIFY_SOCKET, "")
     if not address.startswith(("/", "@")):
@@ -263,14 +263,14 @@ _MOST_OFTEN_SECONDS: Final = 60.0
 """Bounds the cost of full collections."""
 
 
-def _freeze_start_objects() -> None:
+def freeze_start_objects() -> None:
     """Freeze the objects of the start, so that no collection traverses them."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_YOUNG, _SELDOM, _SELDOM)
 
 
-async def _collect_garbage_when_quiet(changed: Callable[[], Awaitable[object]]) -> None:
+async def collect_garbage_when_quiet(changed: Callable[[], Awaitable[object]]) -> None:
     """Collect after a quiet second, at most once a minute, until cancelled.
 
     ``changed`` returns after the next change of the agent.

@@ -35,8 +35,8 @@ from numalet.agent.controller.settings import AgentSettings, RuntimeKind, config
 from numalet.agent.controller.shortage import Shortage
 from numalet.agent.controller.store import StorageFailed, Store, StoredState
 from numalet.agent.controller.worker import START_PATIENCE_SECONDS
-from numalet.agent.host.cgroup_v2 import hold
-from numalet.agent.host.procfs import kernel
+from numalet.agent.host.cgroup_v2.tree import locked_alone
+from numalet.agent.host.procfs import read_kernel_limits
 from numalet.agent.host.runtime.fake import FakeRuntime
 from numalet.agent.host.runtime.port import Runtime
 from numalet.agent.host.runtime.process import ProcessRuntime
@@ -97,7 +97,7 @@ async def opened(
         # The tree's lock is released last, after everything that uses it has ended.
         with (
             _claimed(settings, runtime) as remarks,
-            hold.alone(runtime.cgroup_root if isinstance(runtime, ProcessRuntime) else None),
+            locked_alone(runtime.cgroup_root if isinstance(runtime, ProcessRuntime) else None),
         ):
             hooks.on_findings((*stored.unreadable, *remarks, *adopted.findings()))
             try:
@@ -328,7 +328,7 @@ def _limits(settings: AgentSettings) -> Limits:
     """Limits of all pods; a described machine has assumed kernel limits."""
     premises = settings.premises
     is_here = settings.runtime is RuntimeKind.PROCESS
-    kernel_limits = kernel.here() if is_here else limits.SOME_KERNEL
+    kernel_limits = read_kernel_limits() if is_here else limits.SOME_KERNEL
     return limits.resolve(premises.config, premises.machine, premises.behaviour, kernel_limits)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from numalet.agent.host.cgroup_v2 import counters, reading
+from numalet.agent.host.cgroup_v2 import interface_files
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.core.enforcement import drift, kubepods
 from numalet.core.enforcement.reality import Reality
@@ -87,8 +87,8 @@ def reality(tree: CgroupTree, path: str, page_sizes: Sequence[int]) -> Reality |
     Both sets are empty without a cpuset controller.
     """
     try:
-        sets = [reading.effective(tree, path, name) for name in (drift.CPUS, drift.MEMS)]
-        pages = counters.pages(tree, path, page_sizes)
+        sets = [interface_files.effective(tree, path, name) for name in (drift.CPUS, drift.MEMS)]
+        pages = interface_files.pages(tree, path, page_sizes)
     except (OSError, BadInput, ValueError):
         return None
     # A cgroup that is removed during the reads yields empty values instead of an error.

@@ -10,7 +10,7 @@ from contextlib import ExitStack, suppress
 from typing import Final
 
 from numalet.agent.controller.holders import Holders, RunHolder
-from numalet.agent.host.cgroup_v2 import writing
+from numalet.agent.host.cgroup_v2 import interface_files
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.runtime import process_inspection
 from numalet.agent.host.runtime.shim import process_tree
@@ -36,7 +36,7 @@ class OtherRuns:
             if not each.is_shared:
                 continue
             if self._tree is not None and self._has_cgroup(each):
-                writing.apply(self._tree, each.path, pool)
+                interface_files.apply(self._tree, each.path, pool)
             else:
                 process_inspection.move_all(self._processes(each) or (), pool)
 

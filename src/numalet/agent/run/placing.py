@@ -14,8 +14,8 @@ from numalet.agent.controller.owners import Places
 from numalet.agent.controller.recovery import Premises
 from numalet.agent.controller.shared_state import AgentHolds, Content, SharedState
 from numalet.agent.findings.run import RunUnpromised
-from numalet.agent.host.cgroup_v2 import hold
-from numalet.agent.host.procfs import kernel
+from numalet.agent.host.cgroup_v2.tree import locked_with_others
+from numalet.agent.host.procfs import read_kernel_limits
 from numalet.agent.host.runtime import starting
 from numalet.agent.host.runtime.attempts import RUNS, Attempts
 from numalet.agent.host.runtime.host_capabilities import HostCapabilities
@@ -98,7 +98,7 @@ class Placer:
         self.remarks: list[Finding] = []
         """Notes about the state, each once."""
         self._limits = limits.resolve(
-            premises.config, premises.machine, premises.behaviour, kernel.here()
+            premises.config, premises.machine, premises.behaviour, read_kernel_limits()
         )
 
     def preview(self, pod: Pod) -> Decided:
@@ -124,7 +124,7 @@ class Placer:
     @contextmanager
     def _held(self) -> Iterator[Content]:
         tree = self.ground.tree
-        with self._state.held() as content, hold.with_others(None if tree is None else tree.root):
+        with self._state.held() as content, locked_with_others(None if tree is None else tree.root):
             yield content
 
     def _write(

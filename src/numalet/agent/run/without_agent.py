@@ -10,7 +10,7 @@ from numalet.agent.controller.recovery import Premises
 from numalet.agent.controller.settings import AgentOptions
 from numalet.agent.controller.shared_state import SharedState
 from numalet.agent.findings.run import RunNoPlace
-from numalet.agent.host.cgroup_v2.writing import SettingRefusal
+from numalet.agent.host.cgroup_v2.interface_files import SettingRefusal
 from numalet.agent.host.runtime import cgroups, host_capabilities
 from numalet.agent.run import joining, leftovers, placement_notes, request
 from numalet.agent.run.options import RunOptions

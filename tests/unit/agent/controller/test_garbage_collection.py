@@ -34,7 +34,7 @@ async def test_circles_are_found_when_it_is_quiet_or_has_not_been_for_long(
     monkeypatch.setattr(main, "_LONGEST_BUSY_SECONDS", longest)
 
     news: asyncio.Queue[int] = asyncio.Queue()
-    tidying = asyncio.create_task(main.whenever_quiet(news.get))
+    tidying = asyncio.create_task(main.collect_garbage_when_quiet(news.get))
     circle = _Circle()
     gone = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -54,6 +54,6 @@ async def test_circles_are_found_when_it_is_quiet_or_has_not_been_for_long(
 
 
 def test_what_a_start_leaves_is_not_searched_again() -> None:
-    main.after_start()
+    main.freeze_start_objects()
     assert gc.get_freeze_count() > 0
     assert gc.get_threshold()[0] > 1_000

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from numalet.agent.host.cgroup_v2 import hold
+from numalet.agent.host.cgroup_v2 import tree
 from numalet.core.model.findings import BadInput
 
 
@@ -18,18 +18,18 @@ def _refused(attempt: AbstractContextManager[None]) -> None:
 
 
 def test_an_agent_is_alone(tmp_path: Path) -> None:
-    with hold.alone(tmp_path):
-        _refused(hold.alone(tmp_path))
-        _refused(hold.with_others(tmp_path))
-    with hold.alone(tmp_path):
+    with tree.alone(tmp_path):
+        _refused(tree.alone(tmp_path))
+        _refused(tree.with_others(tmp_path))
+    with tree.alone(tmp_path):
         pass
 
 
 def test_commands_work_side_by_side_and_keep_agents_away(tmp_path: Path) -> None:
-    with hold.with_others(tmp_path), hold.with_others(tmp_path):
-        _refused(hold.alone(tmp_path))
+    with tree.with_others(tmp_path), tree.with_others(tmp_path):
+        _refused(tree.alone(tmp_path))
 
 
 def test_without_a_tree_nobody_is_in_the_way() -> None:
-    with hold.alone(None), hold.alone(None):
+    with tree.alone(None), tree.alone(None):
         pass

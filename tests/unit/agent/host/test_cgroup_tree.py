@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from numalet.agent.host.cgroup_v2 import counters, reading, root, writing
+from numalet.agent.host.cgroup_v2 import interface_files, root
+from numalet.agent.host.cgroup_v2.interface_files import SettingRefusal
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
-from numalet.agent.host.cgroup_v2.writing import SettingRefusal
 from numalet.core.enforcement.settings import NO_QUOTA, CgroupSettings
 from numalet.shared.findings.runtime import CgroupNoCgroupV2
 from running.fake_cgroups import FakeCgroups
@@ -51,28 +51,28 @@ def test_all_settings_are_written_once_and_read_back(tree: FakeCgroups) -> None:
         pids_max=100,
         oom_group=True,
     )
-    written = writing.apply(tree, "podu/c", wanted)
+    written = interface_files.apply(tree, "podu/c", wanted)
     assert not isinstance(written, SettingRefusal)
     assert len(written) == 12
-    assert wanted == reading.settings(tree, "podu/c", SIZES)
-    assert writing.apply(tree, "podu/c", wanted) == ()
+    assert wanted == interface_files.settings(tree, "podu/c", SIZES)
+    assert interface_files.apply(tree, "podu/c", wanted) == ()
 
 
 def test_a_quota_is_taken_away(tree: FakeCgroups) -> None:
     tree.make("podu/c")
-    writing.apply(tree, "podu/c", CgroupSettings(cpu_quota_us=200_000))
+    interface_files.apply(tree, "podu/c", CgroupSettings(cpu_quota_us=200_000))
     none = CgroupSettings(cpu_quota_us=NO_QUOTA)
-    assert writing.apply(tree, "podu/c", none) == ("cpu.max",)
+    assert interface_files.apply(tree, "podu/c", none) == ("cpu.max",)
     assert tree.read("podu/c", "cpu.max") == "max 100000"
-    assert writing.apply(tree, "podu/c", none) == ()
+    assert interface_files.apply(tree, "podu/c", none) == ()
 
 
 def test_only_what_differs_is_written(tree: FakeCgroups) -> None:
     tree.make("podu/c")
     wanted = CgroupSettings(memory_nodes=(1,), memory_max_bytes=1 << 30)
-    writing.apply(tree, "podu/c", wanted)
+    interface_files.apply(tree, "podu/c", wanted)
     tree.write("podu/c", "cpuset.mems", "0-2")
-    assert writing.apply(tree, "podu/c", wanted) == ("cpuset.mems",)
+    assert interface_files.apply(tree, "podu/c", wanted) == ("cpuset.mems",)
     assert tree.read("podu/c", "cpuset.mems.effective") == "1"
 
 
@@ -80,15 +80,15 @@ def test_an_empty_set_is_cleared(tree: FakeCgroups) -> None:
     tree.make("podu")
     tree.write("podu", "cpuset.mems", "1")
     wanted = CgroupSettings(cpus=frozenset(), memory_nodes=())
-    assert writing.apply(tree, "podu", wanted) == ("cpuset.mems",)
-    assert writing.apply(tree, "podu", wanted) == ()
+    assert interface_files.apply(tree, "podu", wanted) == ("cpuset.mems",)
+    assert interface_files.apply(tree, "podu", wanted) == ()
     assert tree.read("podu", "cpuset.mems.effective") == "0-3"
 
 
 def test_a_node_without_memory_is_taken_and_refused_by_us(tree: FakeCgroups) -> None:
     tree.with_memory = frozenset({0, 1, 2})
     tree.make("podu/c")
-    refused = writing.apply(tree, "podu/c", CgroupSettings(memory_nodes=(3,)))
+    refused = interface_files.apply(tree, "podu/c", CgroupSettings(memory_nodes=(3,)))
     assert isinstance(refused, SettingRefusal)
     assert refused.why.code == "cgroup/not-in-force"
     assert tuple(refused.why.fields[name] for name in ("file", "value", "found")) == (
@@ -101,7 +101,7 @@ def test_a_node_without_memory_is_taken_and_refused_by_us(tree: FakeCgroups) -> 
 def test_an_offline_cpu_among_others_is_refused_too(tree: FakeCgroups) -> None:
     tree.online = frozenset(range(7))
     tree.make("podu/c")
-    refused = writing.apply(tree, "podu/c", CgroupSettings(cpus=frozenset({6, 7})))
+    refused = interface_files.apply(tree, "podu/c", CgroupSettings(cpus=frozenset({6, 7})))
     assert isinstance(refused, SettingRefusal)
     assert refused.why.fields["found"] == "6"
 
@@ -109,14 +109,14 @@ def test_an_offline_cpu_among_others_is_refused_too(tree: FakeCgroups) -> None:
 def test_a_narrower_cgroup_above_is_noticed_without_a_write(tree: FakeCgroups) -> None:
     tree.make("podu/c")
     wanted = CgroupSettings(memory_nodes=(1, 2))
-    assert writing.apply(tree, "podu/c", wanted) == ("cpuset.mems",)
+    assert interface_files.apply(tree, "podu/c", wanted) == ("cpuset.mems",)
     tree.write("podu", "cpuset.mems", "1")
-    assert isinstance(writing.apply(tree, "podu/c", wanted), SettingRefusal)
+    assert isinstance(interface_files.apply(tree, "podu/c", wanted), SettingRefusal)
 
 
 def test_a_text_that_the_kernel_refuses_is_reported_with_its_file(tree: FakeCgroups) -> None:
     tree.make("podu/c")
-    refused = writing.apply(tree, "podu/c", CgroupSettings(cpus=frozenset({99})))
+    refused = interface_files.apply(tree, "podu/c", CgroupSettings(cpus=frozenset({99})))
     assert isinstance(refused, SettingRefusal)
     assert refused.why.code == "cgroup/refused"
     assert (refused.why.fields["file"], refused.why.fields["value"]) == ("cpuset.cpus", "99")
@@ -124,16 +124,16 @@ def test_a_text_that_the_kernel_refuses_is_reported_with_its_file(tree: FakeCgro
 
 def test_what_the_kernel_rounds_away_is_refused(tree: FakeCgroups) -> None:
     tree.make("podu/c")
-    refused = writing.apply(tree, "podu/c", CgroupSettings(memory_max_bytes=5000))
+    refused = interface_files.apply(tree, "podu/c", CgroupSettings(memory_max_bytes=5000))
     assert isinstance(refused, SettingRefusal)
     assert refused.why.fields["found"] == "4096"
 
 
 def test_a_cgroup_that_vanished_is_a_refusal(tree: FakeCgroups) -> None:
-    refused = writing.apply(tree, "podu/c", CgroupSettings(cpu_weight=1))
+    refused = interface_files.apply(tree, "podu/c", CgroupSettings(cpu_weight=1))
     assert refused == ()
     assert isinstance(
-        writing.apply(tree, "podu/c", CgroupSettings(cpus=frozenset({1}))), SettingRefusal
+        interface_files.apply(tree, "podu/c", CgroupSettings(cpus=frozenset({1}))), SettingRefusal
     )
 
 
@@ -142,7 +142,7 @@ def test_settings_without_a_controller_are_left_out(tmp_path: Path) -> None:
     (tree.top / "cgroup.controllers").write_text("cpuset memory\n")
     tree.make("podu/c")
     wanted = CgroupSettings(cpu_weight=39, pids_max=1, memory_max_bytes=4096)
-    assert writing.apply(tree, "podu/c", wanted) == ("memory.max",)
+    assert interface_files.apply(tree, "podu/c", wanted) == ("memory.max",)
 
 
 def test_a_cgroup_is_removed_with_all_below(tree: FakeCgroups) -> None:
@@ -176,12 +176,12 @@ def test_counters_are_read(tree: FakeCgroups) -> None:
         "anon N0=0 N1=4096\nfile N0=20480 N1=8192\nshmem N0=0 N1=8192\nslab N0=4096 N1=0\n"
     )
     (folder / "hugetlb.2MB.numa_stat").write_text("total=2097152 N0=0 N1=2097152\n")
-    assert counters.pages(tree, "podu", SIZES) == {
+    assert interface_files.pages(tree, "podu", SIZES) == {
         "memory": {1: 12288},
         "file": {0: 20480},
         "hugepages-2Mi": {1: 2097152},
     }
-    assert counters.pages(tree, "nothing", SIZES) == {}
+    assert interface_files.pages(tree, "nothing", SIZES) == {}
 
 
 def _proc(tmp_path: Path, mounts: str, cgroups: str) -> Path:

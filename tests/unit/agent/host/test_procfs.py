@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from harness.bad_inputs import refused_with
-from numalet.agent.host.cgroup_v2 import numa_stat
-from numalet.agent.host.procfs import kernel, numa_maps, status
-from numalet.agent.host.procfs.numa_maps import AreaKind
+from numalet.agent.host import procfs
+from numalet.agent.host.cgroup_v2 import interface_files
+from numalet.agent.host.procfs import AreaKind
 from numalet.core.model.findings import BadInput
 
 MAPS = """\
@@ -25,7 +25,7 @@ kernelpagesize_kB=2048
 
 
 def test_bytes_are_summed_by_node_in_units_of_each_areas_page_size() -> None:
-    maps = numa_maps.parse(MAPS)
+    maps = procfs.parse_numa_maps(MAPS)
     assert maps.bytes_by_node(AreaKind.ANONYMOUS) == {0: 3 * 4096, 1: (700 + 16384) * 4096}
     assert maps.bytes_by_node(AreaKind.FILE) == {0: 30 * 4096, 1: 4096}
     assert maps.bytes_by_node(AreaKind.HUGE) == {0: 2 * 2**21, 2: 2**21}
@@ -35,15 +35,15 @@ def test_bytes_are_summed_by_node_in_units_of_each_areas_page_size() -> None:
 def test_a_kernel_has_room_for_the_smaller_of_its_numbers_of_tasks(tmp_path: Path) -> None:
     (tmp_path / "pid_max").write_text("4194304\n")
     (tmp_path / "threads-max").write_text("32768\n")
-    assert kernel.here(tmp_path).tasks == 32768
+    assert procfs.read_kernel_limits(tmp_path).tasks == 32768
     (tmp_path / "threads-max").write_text("many")
-    assert kernel.here(tmp_path).tasks == 4194304
-    assert kernel.here(tmp_path / "nowhere").tasks is None
-    assert os.sysconf("SC_PAGE_SIZE") == kernel.here().page_bytes
+    assert procfs.read_kernel_limits(tmp_path).tasks == 4194304
+    assert procfs.read_kernel_limits(tmp_path / "nowhere").tasks is None
+    assert os.sysconf("SC_PAGE_SIZE") == procfs.read_kernel_limits().page_bytes
 
 
 def test_an_area_is_found_by_its_address() -> None:
-    maps = numa_maps.parse(MAPS)
+    maps = procfs.parse_numa_maps(MAPS)
     area = maps.area_at(0x7F0000000000)
     assert area is not None
     assert (
@@ -55,26 +55,26 @@ def test_an_area_is_found_by_its_address() -> None:
 
 
 def test_a_file_named_like_a_figure_is_no_figure() -> None:
-    maps = numa_maps.parse("7f00 default file=/N0=9 huge=1 N1=2 kernelpagesize_kB=4\n")
+    maps = procfs.parse_numa_maps("7f00 default file=/N0=9 huge=1 N1=2 kernelpagesize_kB=4\n")
     assert maps.bytes_by_node() == {1: 8192}
 
 
 @pytest.mark.parametrize("line", ["nonsense", "zz default", " 00 default"])
 def test_a_line_that_is_no_area_is_shown(line: str) -> None:
     with pytest.raises(BadInput) as caught:
-        numa_maps.parse(f"00400000 default\n{line}\n", "maps")
+        procfs.parse_numa_maps(f"00400000 default\n{line}\n", "maps")
     assert caught.value.findings[0].located.startswith(f"maps:2: invalid line {line!r}")
 
 
 def test_a_process_that_is_gone_has_no_maps(tmp_path: Path) -> None:
-    assert numa_maps.read(1, tmp_path) is None
-    assert status.read(1, tmp_path) is None
+    assert procfs.read_numa_maps(1, tmp_path) is None
+    assert procfs.read_status(1, tmp_path) is None
 
 
 def test_what_can_not_be_read_is_reported(tmp_path: Path) -> None:
     for name in ("numa_maps", "status"):
         (tmp_path / "7" / name).mkdir(parents=True)
-    for read in (numa_maps.read, status.read):
+    for read in (procfs.read_numa_maps, procfs.read_status):
         with refused_with("input/unreadable", "cannot read"):
             read(7, tmp_path)
 
@@ -82,11 +82,11 @@ def test_what_can_not_be_read_is_reported(tmp_path: Path) -> None:
 def test_maps_are_read_from_the_folder_of_the_process(tmp_path: Path) -> None:
     (tmp_path / "7").mkdir()
     (tmp_path / "7" / "numa_maps").write_text(MAPS)
-    assert numa_maps.read(7, tmp_path) == numa_maps.parse(MAPS)
+    assert procfs.read_numa_maps(7, tmp_path) == procfs.parse_numa_maps(MAPS)
 
 
 def test_this_process_may_use_what_its_scheduler_says() -> None:
-    allowed = status.read(os.getpid())
+    allowed = procfs.read_status(os.getpid())
     assert allowed is not None
     assert os.sched_getaffinity(0) == allowed.cpus
     assert allowed.nodes
@@ -94,24 +94,26 @@ def test_this_process_may_use_what_its_scheduler_says() -> None:
 
 def test_lists_of_status_may_be_empty_but_not_missing() -> None:
     text = "Name:\tx\nCpus_allowed:\tff\nCpus_allowed_list:\t0-2,7\nMems_allowed_list:\t\n"
-    assert status.parse(text) == status.Allowed(frozenset({0, 1, 2, 7}), frozenset())
+    assert procfs.parse_status(text) == procfs.Allowed(frozenset({0, 1, 2, 7}), frozenset())
     for wrong in ("Name:\tx\n", "Cpus_allowed_list:\tx\nMems_allowed_list:\t0\n"):
         with refused_with("input/invalid", "a list of numbers"):
-            status.parse(wrong)
+            procfs.parse_status(wrong)
 
 
 def test_figures_of_a_group_are_bytes_by_kind_and_node(tmp_path: Path) -> None:
     (tmp_path / "memory.numa_stat").write_text("anon N0=0 N1=71270400\nfile N0=4096 N1=0\n")
-    stat = numa_stat.read(tmp_path)
+    stat = interface_files.read_numa_stat(tmp_path)
     assert stat == {"anon": {0: 0, 1: 71270400}, "file": {0: 4096, 1: 0}}
-    assert numa_stat.read(tmp_path / "gone") is None
+    assert interface_files.read_numa_stat(tmp_path / "gone") is None
 
 
 def test_huge_pages_of_a_group_have_the_same_form() -> None:
-    assert numa_stat.parse("total N0=2097152 N1=0\n") == {"total": {0: 2097152, 1: 0}}
+    assert interface_files.parse_numa_stat("total N0=2097152 N1=0\n") == {
+        "total": {0: 2097152, 1: 0}
+    }
 
 
 @pytest.mark.parametrize("text", ["anon N0=x", "anon 5", "\n"])
 def test_a_line_that_is_no_figures_is_shown(text: str) -> None:
     with refused_with("input/invalid", "bytes for each NUMA node"):
-        numa_stat.parse(text)
+        interface_files.parse_numa_stat(text)

@@ -1,9 +1,10 @@
-"""A tree of cgroups below a folder that only numalet writes to."""
+"""A tree of cgroups below a folder that only numalet writes to, and the lock on it."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import signal
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from numalet.core.enforcement import paths
+from numalet.core.model.findings import BadInput, Location
+from numalet.shared.findings.runtime import CgroupHeld
 
 PROCS: Final = "cgroup.procs"
 _KILL: Final = "cgroup.kill"
@@ -140,3 +143,39 @@ class CgroupTree:
             except OSError:
                 # The caller checks ``cgroup.controllers`` below and reports missing ones.
                 continue
+
+
+@contextlib.contextmanager
+def locked_alone(folder: Path | None) -> Iterator[None]:
+    """Lock the tree exclusively, for one agent.
+
+    Two agents would each take the other's cgroups for leftovers and kill their programs.
+
+    Raises ``BadInput`` if it is locked; without a folder, do nothing.
+    """
+    with _held(folder, fcntl.LOCK_EX):
+        yield
+
+
+@contextlib.contextmanager
+def locked_with_others(folder: Path | None) -> Iterator[None]:
+    """Share the tree with other commands. Raises ``BadInput`` if an agent has locked it."""
+    with _held(folder, fcntl.LOCK_SH):
+        yield
+
+
+@contextlib.contextmanager
+def _held(folder: Path | None, how: int) -> Iterator[None]:
+    if folder is None:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            # The kernel releases a flock when the process ends, so a crash leaves no stale lock.
+            fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BadInput([CgroupHeld(path=str(folder), where=Location(str(folder)))]) from None
+        yield
+    finally:
+        os.close(descriptor)

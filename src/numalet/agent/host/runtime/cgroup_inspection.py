@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from numalet.agent.host.cgroup_v2 import counters, reading
+from numalet.agent.host import procfs
+from numalet.agent.host.cgroup_v2 import interface_files
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
-from numalet.agent.host.procfs import status
-from numalet.agent.host.procfs.status import Allowed
+from numalet.agent.host.procfs import Allowed
 from numalet.core.enforcement.reality import Reality
 from numalet.core.model.findings import BadInput
 
@@ -16,8 +16,8 @@ def inspect(tree: CgroupTree, path: str, page_sizes: Sequence[int]) -> Reality |
     """Read charged pages and allowed sets, if the cgroup still exists."""
     try:
         pids = tree.processes(path)
-        settings = reading.settings(tree, path, page_sizes)
-        pages = counters.pages(tree, path, page_sizes)
+        settings = interface_files.settings(tree, path, page_sizes)
+        pages = interface_files.pages(tree, path, page_sizes)
     except (OSError, BadInput):
         return None
     allowed = tuple(allowed_of(pids))
@@ -34,7 +34,7 @@ def allowed_of(pids: Iterable[int]) -> Iterable[Allowed]:
     """Skips processes that have ended."""
     for pid in pids:
         try:
-            allowed = status.read(pid)
+            allowed = procfs.read_status(pid)
         except BadInput:
             continue
         if allowed is not None:

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from numalet.agent.host.cgroup_v2 import writing
+from numalet.agent.host.cgroup_v2 import interface_files
+from numalet.agent.host.cgroup_v2.interface_files import SettingRefusal
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
-from numalet.agent.host.cgroup_v2.writing import SettingRefusal
 from numalet.agent.host.runtime.attempts import AttemptFolder
 from numalet.agent.host.runtime.port import Arranged, Launch, NotHeld
 from numalet.agent.host.runtime.shim import attempt_files
@@ -24,8 +24,8 @@ def make(tree: CgroupTree, path: str, wanted: CgroupSettings) -> tuple[str, ...]
     try:
         tree.make(path)
     except OSError as error:
-        return writing.refused(path, path, "", error)
-    return writing.apply(tree, path, wanted)
+        return interface_files.refused(path, path, "", error)
+    return interface_files.apply(tree, path, wanted)
 
 
 async def make_empty(
@@ -42,7 +42,7 @@ async def make_empty(
             await until(lambda: not tree.processes(path))
         tree.remove(path)
     except OSError as error:
-        return writing.refused(path, path, "", error)
+        return interface_files.refused(path, path, "", error)
     made = await asyncio.to_thread(make, tree, path, launch.settings.cgroup)
     return made if isinstance(made, SettingRefusal) else None
 

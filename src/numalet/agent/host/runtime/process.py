@@ -17,8 +17,8 @@ from itertools import product
 from pathlib import Path
 from typing import Final
 
-from numalet.agent.host.cgroup_v2 import writing
-from numalet.agent.host.cgroup_v2.writing import SettingRefusal
+from numalet.agent.host.cgroup_v2 import interface_files
+from numalet.agent.host.cgroup_v2.interface_files import SettingRefusal
 from numalet.agent.host.runtime import (
     cgroup_inspection,
     cgroups,
@@ -167,7 +167,9 @@ class ProcessRuntime:
         if tree is None:
             return await asyncio.to_thread(process_inspection.move, watched.pid, settings.cgroup)
         # The kernel migrates pages during this write, so it may take seconds.
-        applied = await asyncio.to_thread(writing.apply, tree, settings.path, settings.cgroup)
+        applied = await asyncio.to_thread(
+            interface_files.apply, tree, settings.path, settings.cgroup
+        )
         if not isinstance(applied, SettingRefusal):
             return applied
         # The container may have ended and its cgroup with it; that is not a refusal.

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from numalet.agent.host.procfs import numa_maps
-from numalet.agent.host.procfs.numa_maps import Area, AreaKind
+from numalet.agent.host import procfs
+from numalet.agent.host.procfs import Area, AreaKind
 from numalet.agent.host.runtime.cgroup_inspection import allowed_of
 from numalet.agent.host.runtime.shim import process_tree
 from numalet.core.enforcement import drift
@@ -66,7 +66,7 @@ def _threads(pid: int) -> Iterable[int]:
 def _areas(pids: Iterable[int]) -> Iterable[Area]:
     for pid in pids:
         with contextlib.suppress(BadInput):
-            maps = numa_maps.read(pid)
+            maps = procfs.read_numa_maps(pid)
             yield from () if maps is None else maps.areas
 
 

@@ -1,1 +1,0 @@
-"""Readers for ``/proc``: memory location and allowed CPUs of processes, kernel limits."""
