@@ -18,7 +18,7 @@ from numalet.agent.controller.requests import (
     PluginReported,
     PluginStopped,
 )
-from numalet.agent.host import device_injection
+from numalet.agent.host import device_plugins
 from numalet.agent.host.runtime.port import NotStarted
 from numalet.agent.servers.device_plugins import DevicePlugins
 from numalet.agent.servers.door import Door
@@ -96,7 +96,9 @@ class FromPlugins(Value):
 def _environment(
     state: NodeState, key: ContainerKey, records: Mapping[str, DeviceRecord]
 ) -> Mapping[str, str] | NotStarted:
-    given = device_injection.merged(record.response for _, record in sorted(records.items()))
+    given = device_plugins.merged_responses(
+        record.response for _, record in sorted(records.items())
+    )
     for path, host_path in sorted({**given.device_nodes, **given.mounts}.items()):
         if path != host_path:
             return NotStarted(RuntimePluginMount(path=path, host_path=host_path))

@@ -1,4 +1,4 @@
-"""gRPC client for one device plugin.
+"""gRPC client for one device plugin, and the merge of ``Allocate`` responses.
 
 ``preferred`` and ``allocate`` belong to a decision and block; the event loop does the rest.
 """
@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
 import grpc
 import grpc.aio
+from google.protobuf.message import DecodeError
 
 from numalet.core.managers.device.inventory import Device, Health
 from numalet.core.managers.device.preference import (
@@ -191,3 +192,39 @@ def _text(error: grpc.RpcError) -> str:
     # gRPC errors of calls have a code, but the stubs do not declare it on the base class.
     assert isinstance(error, grpc.Call | grpc.aio.AioRpcError)
     return kubelet_rpc.error_text(methods.STATUS_NAMES[error.code()], error.details() or "")
+
+
+class HandedOut(Value):
+    """Environment by name; host paths of mounts and device nodes by path in the container."""
+
+    environment: Mapping[str, str]
+    mounts: Mapping[str, str]
+    device_nodes: Mapping[str, str]
+    annotations: Mapping[str, str]
+    cdi_devices: tuple[str, ...]
+
+
+def merged_responses(responses: Iterable[bytes]) -> HandedOut:
+    """Merge all responses; the first value for a name or path wins.
+
+    Skips undecodable responses. Kubelet: ``deviceRunContainerOptions``, v1.32.
+    """
+    environment: dict[str, str] = {}
+    mounts: dict[str, str] = {}
+    nodes: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    cdi_devices: dict[str, None] = {}
+    for response in responses:
+        try:
+            answer = messages.ContainerAllocateResponse.FromString(response)
+        except DecodeError:
+            continue
+        # The earlier response wins, so the new one is spread first.
+        environment = {**answer.envs, **environment}
+        annotations = {**answer.annotations, **annotations}
+        for mount in answer.mounts:
+            mounts.setdefault(mount.container_path, mount.host_path)
+        for node in answer.devices:
+            nodes.setdefault(node.container_path, node.host_path)
+        cdi_devices.update(dict.fromkeys(each.name for each in answer.cdi_devices))
+    return HandedOut(environment, mounts, nodes, annotations, tuple(cdi_devices))

@@ -12,7 +12,7 @@ from typing import Final
 from numalet.agent.controller.holders import Holders, RunHolder
 from numalet.agent.host.cgroup_v2 import interface_files
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
-from numalet.agent.host.runtime import process_inspection
+from numalet.agent.host.runtime import inspection
 from numalet.agent.host.runtime.shim import process_tree
 from numalet.agent.run import leftovers
 from numalet.core.enforcement.settings import CgroupSettings
@@ -38,7 +38,7 @@ class OtherRuns:
             if self._tree is not None and self._has_cgroup(each):
                 interface_files.apply(self._tree, each.path, pool)
             else:
-                process_inspection.move_all(self._processes(each) or (), pool)
+                inspection.move_all(self._processes(each) or (), pool)
 
     def refuse_unless_movable(self, before: Node, after: Node, live: Sequence[RunHolder]) -> None:
         """Raise ``BadInput`` if the pool shrinks and a run that uses it cannot be moved."""

@@ -17,7 +17,7 @@ from numalet.core.model.findings import BadInput
 AS_SOMEBODY = """
 import os, sys
 from pathlib import Path
-from numalet.agent.controller import root_claim, root_claim
+from numalet.agent.controller import root_claim
 os.setgroups([])
 os.setuid(int(sys.argv[2]))
 with root_claim.claimed(Path(sys.argv[1])) as findings:

@@ -18,18 +18,18 @@ def _refused(attempt: AbstractContextManager[None]) -> None:
 
 
 def test_an_agent_is_alone(tmp_path: Path) -> None:
-    with tree.alone(tmp_path):
-        _refused(tree.alone(tmp_path))
-        _refused(tree.with_others(tmp_path))
-    with tree.alone(tmp_path):
+    with tree.locked_alone(tmp_path):
+        _refused(tree.locked_alone(tmp_path))
+        _refused(tree.locked_with_others(tmp_path))
+    with tree.locked_alone(tmp_path):
         pass
 
 
 def test_commands_work_side_by_side_and_keep_agents_away(tmp_path: Path) -> None:
-    with tree.with_others(tmp_path), tree.with_others(tmp_path):
-        _refused(tree.alone(tmp_path))
+    with tree.locked_with_others(tmp_path), tree.locked_with_others(tmp_path):
+        _refused(tree.locked_alone(tmp_path))
 
 
 def test_without_a_tree_nobody_is_in_the_way() -> None:
-    with tree.alone(None), tree.alone(None):
+    with tree.locked_alone(None), tree.locked_alone(None):
         pass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numalet.agent.host import device_injection
+from numalet.agent.host import device_plugins
 from numalet.io.rpc import device_plugin_v1beta1_pb2 as messages
 
 
@@ -23,7 +23,7 @@ def test_answers_are_merged_and_the_first_value_counts() -> None:
         annotations={"x": "y"},
         cdi_devices=[messages.CDIDevice(name="c=1"), messages.CDIDevice(name="c=2")],
     )
-    given = device_injection.merged([first, second])
+    given = device_plugins.merged_responses([first, second])
     assert given.environment == {"A": "1", "B": "3"}
     assert given.mounts == {"/lib": "/one"}
     assert given.device_nodes == {"/dev/g": "/dev/g0"}
@@ -32,4 +32,4 @@ def test_answers_are_merged_and_the_first_value_counts() -> None:
 
 
 def test_what_can_not_be_decoded_hands_out_nothing() -> None:
-    assert device_injection.merged([b"\xff\xff"]).environment == {}
+    assert device_plugins.merged_responses([b"\xff\xff"]).environment == {}

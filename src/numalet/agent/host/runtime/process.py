@@ -19,14 +19,7 @@ from typing import Final
 
 from numalet.agent.host.cgroup_v2 import interface_files
 from numalet.agent.host.cgroup_v2.interface_files import SettingRefusal
-from numalet.agent.host.runtime import (
-    cgroup_inspection,
-    cgroups,
-    ends,
-    offers,
-    process_inspection,
-    starting,
-)
+from numalet.agent.host.runtime import cgroups, ends, inspection, offers, starting
 from numalet.agent.host.runtime.attempts import RUNS, AttemptFolder, Attempts, AttemptState, moment
 from numalet.agent.host.runtime.host_capabilities import HostCapabilities, ground
 from numalet.agent.host.runtime.offers import NotifyFifo, StartOffer
@@ -165,7 +158,7 @@ class ProcessRuntime:
             return ()
         tree = watched.tree
         if tree is None:
-            return await asyncio.to_thread(process_inspection.move, watched.pid, settings.cgroup)
+            return await asyncio.to_thread(inspection.move, watched.pid, settings.cgroup)
         # The kernel migrates pages during this write, so it may take seconds.
         applied = await asyncio.to_thread(
             interface_files.apply, tree, settings.path, settings.cgroup
@@ -182,9 +175,9 @@ class ProcessRuntime:
             return None
         tree = watched.tree
         if tree is None or watched.cgroup is None:
-            return await asyncio.to_thread(process_inspection.inspect, watched.pid)
+            return await asyncio.to_thread(inspection.inspect_processes, watched.pid)
         path = watched.cgroup
-        return await asyncio.to_thread(cgroup_inspection.inspect, tree, path, self._page_sizes)
+        return await asyncio.to_thread(inspection.inspect_cgroup, tree, path, self._page_sizes)
 
     async def forget(self, pod_uid: str) -> None:
         """Remove everything of a pod.

@@ -1,16 +1,17 @@
-"""The kernel's view of a container without a cgroup, and its CPU affinity."""
+"""The kernel's view of a container with or without a cgroup, and its CPU affinity."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from numalet.agent.host import procfs
-from numalet.agent.host.procfs import Area, AreaKind
-from numalet.agent.host.runtime.cgroup_inspection import allowed_of
+from numalet.agent.host.cgroup_v2 import interface_files
+from numalet.agent.host.cgroup_v2.tree import CgroupTree
+from numalet.agent.host.procfs import Allowed, Area, AreaKind
 from numalet.agent.host.runtime.shim import process_tree
 from numalet.core.enforcement import drift
 from numalet.core.enforcement.reality import FILE, MEMORY, Reality
@@ -19,7 +20,36 @@ from numalet.core.model import cpu_set, resources
 from numalet.core.model.findings import BadInput
 
 
-def inspect(shim: int) -> Reality:
+def inspect_cgroup(tree: CgroupTree, path: str, page_sizes: Sequence[int]) -> Reality | None:
+    """Read charged pages and allowed sets, if the cgroup still exists."""
+    try:
+        pids = tree.processes(path)
+        settings = interface_files.settings(tree, path, page_sizes)
+        pages = interface_files.pages(tree, path, page_sizes)
+    except (OSError, BadInput):
+        return None
+    allowed = tuple(allowed_of(pids))
+    return Reality(
+        pages_bytes=pages,
+        allowed_cpus=frozenset().union(*(each.cpus for each in allowed)),
+        allowed_nodes=tuple(sorted(frozenset().union(*(each.nodes for each in allowed)))),
+        cgroup=settings,
+        processes=len(allowed),
+    )
+
+
+def allowed_of(pids: Iterable[int]) -> Iterable[Allowed]:
+    """Skips processes that have ended."""
+    for pid in pids:
+        try:
+            allowed = procfs.read_status(pid)
+        except BadInput:
+            continue
+        if allowed is not None:
+            yield allowed
+
+
+def inspect_processes(shim: int) -> Reality:
     """Pages and allowed sets of all processes below the shim. A shared page counts in each."""
     pids = process_tree.offspring(shim)
     areas = tuple(_areas(pids))
