@@ -32,8 +32,8 @@ from numalet.agent.controller.wiring import Hooks
 from numalet.agent.host import logs
 from numalet.agent.servers.dashboard import DashboardLinks
 from numalet.agent.servers.door import AgentView, Door, OwnershipMode
-from numalet.core.model import input_error
 from numalet.agent.telemetry import kubelet_log
+from numalet.core.model import input_error
 from numalet.core.model.findings import Finding
 from numalet.io import tasks
 from numalet.io.files import atomic

@@ -20,7 +20,6 @@ from numalet.core.admission.recorder import (
     HintsMerged,
     RefusedAllocation,
 )
-from numalet.core.admission.decision import Decision
 from numalet.core.config.rules import MemoryPolicy, NodeRules, Scope, TopologyPolicy
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.hints.provider import (
