@@ -87,7 +87,7 @@ def test_a_kubelet_that_pins_is_not_fought() -> None:
     owners.refuse_to_enforce((Owner(OwnerKind.OTHER, "x"), Owner(OwnerKind.KUBELET, "y")))
     with pytest.raises(BadInput) as refused:
         owners.refuse_to_enforce((Owner(OwnerKind.STATIC_KUBELET, "kubelet 7"),))
-    assert refused.value.findings[0].fields["owner"] == "kubelet 7"
+    assert "kubelet 7" in str(refused.value.findings[0])
 
 
 STATIC = '{"policyName":"static"}'
