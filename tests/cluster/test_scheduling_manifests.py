@@ -188,7 +188,7 @@ def test_the_patch_appends_and_replaces_nothing() -> None:
 def test_the_breaker_may_what_its_page_says() -> None:
     rows = re.findall(
         r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$",
-        PAGE.read_text(encoding="utf-8").partition("## What it must be allowed")[2],
+        PAGE.read_text(encoding="utf-8").partition("## Required permissions")[2],
         re.MULTILINE,
     )[1:]
     said = {
