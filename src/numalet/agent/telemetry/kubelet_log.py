@@ -71,7 +71,7 @@ def _topology(rules: NodeRules) -> LogLine:
 def of_guarantee(level: GuaranteeLevel, shortfalls: Iterable[str]) -> list[LogLine]:
     """The level of enforcement, and one line for each missing part."""
     return [
-        LogLine("Containers are held to their promises", {"guarantee": level.value}),
+        LogLine("Level of enforcement of allocations", {"guarantee": level.value}),
         *(LogLine(notes.sentence(code), {"code": code}, is_error=True) for code in shortfalls),
     ]
 

@@ -138,5 +138,5 @@ class ClusterStateSum(StateFinding):
 
 
 class ClusterStateCpusLost(StateFinding):
-    sentence = "not trusted: CPUs {cpus} are neither shared nor held"
+    sentence = "not trusted: CPUs {cpus} are neither in the shared pool nor allocated"
     cpus: str

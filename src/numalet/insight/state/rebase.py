@@ -82,7 +82,7 @@ class RebaseTooLittleMemory(Finding):
 
 
 class RebaseNoCpus(Finding):
-    sentence = "its entry says no CPU"
+    sentence = "its entry in the state file has no CPUs"
 
 
 class RebaseCpusGone(Finding):

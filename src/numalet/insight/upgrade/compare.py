@@ -96,7 +96,7 @@ class UpgradeOption(NoteFinding):
 
 
 class UpgradeRule(NoteFinding):
-    sentence = "new rule between v{before} and v{after}: {rule}"
+    sentence = "v{after} has a rule that v{before} lacks: {rule}"
     rule: str
     name: str
     before: str
