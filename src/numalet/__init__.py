@@ -132,7 +132,7 @@ if TYPE_CHECKING:
     from numalet.io.documents.pod_manifest import read_pods as read_pods
     from numalet.io.machines import LoadedMachine as LoadedMachine
     from numalet.io.machines import open_machine as open_machine
-    from numalet.wording.english import sentence as sentence
+    from numalet.wording.explanations import sentence as sentence
     from numalet.wording.kubelet import status as rejection_status
 
 __version__ = "0.1.0"
@@ -202,7 +202,7 @@ _PUBLIC = {
     "replay": "numalet.insight.usecases.replaying",
     "reserve": "numalet.insight.python_api.questions",
     "restart_node": "numalet.insight.python_api.nodes",
-    "sentence": "numalet.wording.english",
+    "sentence": "numalet.wording.explanations",
     "simulate": "numalet.insight.python_api.questions",
     "start_node": "numalet.insight.python_api.nodes",
     "traps": "numalet.insight.python_api.clusters",

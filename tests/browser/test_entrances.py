@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 
-from numalet.dashboard import sessions
-from numalet.dashboard.served import served
+from numalet.dashboard import entrance
+from numalet.dashboard.application import served
 from running import browsers, dashboards
 from running.browsers import Visit
 
@@ -28,7 +28,7 @@ def test_links_that_are_wrong_used_or_too_old_say_what_to_do(
         page.goto(used)
         expect(page.locator("h1")).to_have_text("node-a")
         page.context.clear_cookies()
-        now[0] = sessions.TOKEN_SECONDS
+        now[0] = entrance.TOKEN_SECONDS
         for link in (f"{url}/login?token=wrong", f"{url}/login", used, old):
             answer = page.goto(link)
             assert answer is not None
@@ -51,7 +51,7 @@ def test_a_session_that_ends_while_a_page_is_open_is_said_in_the_page(
     with dashboards.listening(dashboard.app) as url:
         page.goto(dashboard.link(url).url)
         expect(page.locator("#live")).to_have_text("live")
-        now[0] = sessions.SESSION_SECONDS
+        now[0] = entrance.SESSION_SECONDS
         source.show(dashboards.node_view(revision=2))
         expect(page.locator("#away")).to_contain_text("run numalet dashboard")
         expect(page.locator("#live")).to_have_text("not live")

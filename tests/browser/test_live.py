@@ -9,7 +9,7 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from numalet.core.model.pod import ContainerKey
-from numalet.dashboard.served import served
+from numalet.dashboard.application import served
 from numalet.dashboard.sources import NodeView
 from running import browsers, dashboards
 from running.browsers import Visit

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 
-from numalet.dashboard.served import served
+from numalet.dashboard.application import served
 from running import browsers, dashboards
 from running.browsers import Visit
 from values import shown_nodes

@@ -14,7 +14,7 @@ import pytest
 from lab.quiet_watch import QuietWatch
 from numalet.core.model.findings import BadInput, Finding
 from numalet.lab import host, kernel_cache
-from numalet.wording import english
+from numalet.wording import explanations
 from running import suites
 
 # These run inside guests; see guests.py.
@@ -27,7 +27,7 @@ def cache() -> Path:
     suites.skip_unless_asked("LAB", "it boots guests with QEMU, which takes minutes: make lab")
     folder = kernel_cache.default_folder(os.environ)
     if findings := _missing(folder):
-        suites.can_not_run("LAB", "; ".join(map(english.sentence, findings)))
+        suites.can_not_run("LAB", "; ".join(map(explanations.sentence, findings)))
     return folder
 
 

@@ -21,10 +21,10 @@ from xml.etree import ElementTree
 import pytest
 
 from lab.quiet_watch import QuietWatch
-from numalet.lab import changes, guest, hugepages, topologies
+from numalet.lab import guest
 from numalet.lab.guest import EndedGuest, Ending
-from numalet.lab.request import GuestRequest, Init, shares
-from numalet.lab.topology import Topology
+from numalet.lab.request import GuestRequest, Init, parse_hugepages, shares, with_hugepages
+from numalet.lab.topology import Topology, changed_topology, topology_named
 
 ROOT = Path(__file__).resolve().parents[2]
 INSIDE = Path("tests/lab/guest")
@@ -53,15 +53,15 @@ class Case:
 
     def shape(self) -> Topology:
         """The topology with the changes made to it."""
-        named = topologies.named(self.topology)
-        return changes.changed(named, self.node_memory, self.without_nodes)
+        named = topology_named(self.topology)
+        return changed_topology(named, self.node_memory, self.without_nodes)
 
 
 def request(case: Case, command: tuple[str, ...], out: Path | None = None) -> GuestRequest:
     """The guest of a case, with any command."""
-    reserved = hugepages.parse(case.hugepages)
+    reserved = parse_hugepages(case.hugepages)
     return GuestRequest(
-        topology=hugepages.with_room(case.shape(), reserved),
+        topology=with_hugepages(case.shape(), reserved),
         command=command,
         folder=PurePosixPath(ROOT),
         environment=case.environment,

@@ -13,7 +13,7 @@ import pytest
 from harness import thoroughness
 from lab.guests import PATIENCE_SECONDS, Case, run_inside
 from numalet.lab.request import Init
-from numalet.lab.topologies import TOPOLOGIES
+from numalet.lab.topology import TOPOLOGIES
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(2 * PATIENCE_SECONDS)]
 

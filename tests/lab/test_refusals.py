@@ -12,7 +12,7 @@ import pytest
 from cli.commands import Runner
 from numalet.insight.output.machine_document import LabListDocument
 from numalet.lab import host
-from numalet.lab.topologies import TOPOLOGIES
+from numalet.lab.topology import TOPOLOGIES
 
 
 @pytest.fixture

@@ -19,9 +19,10 @@ from harness.bad_inputs import refused_with
 from lab.quiet_watch import QuietWatch
 from numalet.cli import main
 from numalet.core.model.findings import BadInput
-from numalet.lab import guest, host, kernel_cache, topologies
+from numalet.lab import guest, host, kernel_cache
 from numalet.lab.guest import EndedGuest, Ending
 from numalet.lab.request import GuestRequest
+from numalet.lab.topology import topology_named
 
 QEMU = """#!/bin/sh
 while [ $# -gt 0 ]; do
@@ -96,7 +97,7 @@ def run(programs: Path, script: str, *, seconds: float = 60.0) -> tuple[EndedGue
     """One guest of a stand-in for QEMU."""
     put(programs, "qemu-system-x86_64", QEMU + script)
     request = GuestRequest(
-        topology=topologies.named("2n4c"),
+        topology=topology_named("2n4c"),
         command=("true",),
         folder=PurePosixPath("/"),
         timeout_seconds=seconds,

@@ -16,19 +16,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.lab import cpio, job, kernel_image, kernel_modules, qemu, topologies
-from numalet.lab.hugepages import ReservedPages
-from numalet.lab.kernel_image import KernelImageError
-from numalet.lab.kernel_modules import NoSuchModuleError
-from numalet.lab.protocol import OutputReader, Said
-from numalet.lab.request import GuestRequest, Init, Terminal, shares
+from numalet.lab import job, kernel_cache, qemu
+from numalet.lab.guest import OutputReader, Said
+from numalet.lab.kernel_cache import KernelImageError, NoSuchModuleError
+from numalet.lab.request import GuestRequest, Init, ReservedPages, Terminal, shares
+from numalet.lab.topology import topology_named
 
 FILES = qemu.Files("/k", "/i", "/c", "/e")
 
 
 def asked(**more: object) -> GuestRequest:
     fields: dict[str, object] = {
-        "topology": topologies.named("3n4c-1memless"),
+        "topology": topology_named("3n4c-1memless"),
         "command": ("echo", "it's"),
         "folder": PurePosixPath("/a b"),
         **more,
@@ -115,9 +114,9 @@ def test_the_scripts_are_scripts(name: str) -> None:
 
 @pytest.mark.skipif(shutil.which("cpio") is None, reason="there is no cpio to read it")
 def test_another_program_reads_the_archive(tmp_path: Path) -> None:
-    entries = (cpio.folder("a"), cpio.file("a/b", b"12345"), cpio.program("a/c", b"x"))
+    entries = (job.folder("a"), job.file("a/b", b"12345"), job.program("a/c", b"x"))
     command = ["cpio", "--extract", "--quiet"]
-    subprocess.run(command, input=cpio.archive(entries), cwd=tmp_path, check=True)
+    subprocess.run(command, input=job.cpio_archive(entries), cwd=tmp_path, check=True)
     assert (tmp_path / "a" / "b").read_bytes() == b"12345"
     assert (tmp_path / "a" / "c").stat().st_mode & 0o777 == 0o755
 
@@ -152,7 +151,7 @@ ELF = b"\x7fELF" + b"kernel" * 100
 
 @pytest.mark.parametrize("pack", [lzma.compress, gzipped])
 def test_a_kernel_is_taken_out_of_its_file(pack: Callable[[bytes], bytes]) -> None:
-    assert kernel_image.vmlinux(bzimage(pack(ELF)), no_zstd) == ELF
+    assert kernel_cache.unpacked_kernel(bzimage(pack(ELF)), no_zstd) == ELF
 
 
 def test_zstd_is_left_to_who_knows_it() -> None:
@@ -163,7 +162,7 @@ def test_zstd_is_left_to_who_knows_it() -> None:
         taken.append(data)
         return ELF
 
-    assert kernel_image.vmlinux(bzimage(packed), unzstd) == ELF
+    assert kernel_cache.unpacked_kernel(bzimage(packed), unzstd) == ELF
     assert taken == [packed]
 
 
@@ -180,7 +179,7 @@ def test_zstd_is_left_to_who_knows_it() -> None:
 )
 def test_what_is_no_kernel_is_reported(image: bytes, why: str) -> None:
     with pytest.raises(KernelImageError, match=why):
-        kernel_image.vmlinux(image, no_zstd)
+        kernel_cache.unpacked_kernel(image, no_zstd)
 
 
 MODULES = {
@@ -198,13 +197,13 @@ def read_module(name: str) -> bytes:
 
 
 def test_modules_come_after_what_they_need() -> None:
-    order = list(kernel_modules.in_order(["top", "base"], read_module, {"inside"}))
+    order = list(kernel_cache.in_order(["top", "base"], read_module, {"inside"}))
     assert order == ["base", "left_part", "right", "top"]
 
 
 def test_a_module_that_is_not_there_is_named() -> None:
     with pytest.raises(NoSuchModuleError, match="inside"):
-        kernel_modules.in_order(["right"], read_module, frozenset())
+        kernel_cache.in_order(["right"], read_module, frozenset())
 
 
 def heard(listener: OutputReader, *chunks: bytes) -> tuple[bytes, list[Said]]:

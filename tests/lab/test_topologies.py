@@ -6,10 +6,16 @@ import pytest
 
 from harness.bad_inputs import refused_with
 from numalet.core.model.findings import BadInput
-from numalet.lab import changes, hugepages, topologies
-from numalet.lab.hugepages import ReservedPages
-from numalet.lab.topologies import TOPOLOGIES
-from numalet.lab.topology import MOST_CPUS, MOST_NODES, CpuLayout, Topology
+from numalet.lab.request import ReservedPages, hugepage_arguments, parse_hugepages, with_hugepages
+from numalet.lab.topology import (
+    MOST_CPUS,
+    MOST_NODES,
+    TOPOLOGIES,
+    CpuLayout,
+    Topology,
+    changed_topology,
+    topology_named,
+)
 
 ALL = pytest.mark.parametrize("topology", TOPOLOGIES.values(), ids=TOPOLOGIES)
 
@@ -67,7 +73,7 @@ def test_the_names_say_how_many_nodes_and_cpus_there_are() -> None:
 
 
 def test_a_tray_has_two_nodes_with_cpus_and_34_without() -> None:
-    tray = topologies.named("36n")
+    tray = topology_named("36n")
     assert [number for number, node in enumerate(tray.nodes) if node.cpus] == [0, 1]
 
 
@@ -76,27 +82,27 @@ def test_a_tray_has_two_nodes_with_cpus_and_34_without() -> None:
 )
 def test_an_unknown_name_is_answered_with_the_nearest(name: str, near: str) -> None:
     with pytest.raises(BadInput) as bad:
-        topologies.named(name)
+        topology_named(name)
     assert refusal(bad).startswith(f"--topology: unknown topology '{name}'; did you mean")
     assert near in refusal(bad)
 
 
 def test_a_name_like_no_other_is_answered_with_all() -> None:
     with pytest.raises(BadInput) as bad:
-        topologies.named("?")
+        topology_named("?")
     assert all(name in refusal(bad) for name in TOPOLOGIES)
 
 
 def test_the_memory_of_a_node_changes_and_nothing_else() -> None:
-    before = topologies.named("4n8c-distances")
-    after = changes.changed(before, ["1=640Mi", "2=0"], [])
+    before = topology_named("4n8c-distances")
+    after = changed_topology(before, ["1=640Mi", "2=0"], [])
     assert [node.memory_mib for node in after.nodes] == [512, 640, 0, 512]
     assert before.distances == after.distances
 
 
 def test_nodes_after_one_that_is_gone_move_up_with_their_cpus() -> None:
-    before = topologies.named("4n4c+2mem")
-    after = changes.changed(before, [], [2, 4])
+    before = topology_named("4n4c+2mem")
+    after = changed_topology(before, [], [2, 4])
     assert [{0}, {1}, {2}, set()] == [set(node.cpus) for node in after.nodes]
     assert after.distances == (
         (10, 12, 21, 24),
@@ -109,7 +115,7 @@ def test_nodes_after_one_that_is_gone_move_up_with_their_cpus() -> None:
 
 
 def test_a_whole_package_that_is_gone_leaves_the_others_as_they_were() -> None:
-    after = changes.changed(topologies.named("2n16c-smt"), [], [0])
+    after = changed_topology(topology_named("2n16c-smt"), [], [0])
     assert CpuLayout(packages=1, cores=4, threads=2) == after.layout
 
 
@@ -132,41 +138,41 @@ def test_changes_that_can_not_be_are_refused(
     memories: list[str], gone: list[int], said: str
 ) -> None:
     with pytest.raises(BadInput) as bad:
-        changes.changed(topologies.named("2n4c"), memories, gone)
+        changed_topology(topology_named("2n4c"), memories, gone)
     assert said in refusal(bad)
 
 
 def test_huge_pages_are_read_and_said_to_the_kernel() -> None:
-    reserved = hugepages.parse("2Mi=0:64, 1:32; 1Gi=1:1")
+    reserved = parse_hugepages("2Mi=0:64, 1:32; 1Gi=1:1")
     assert reserved == (ReservedPages(0, 2, 64), ReservedPages(1, 2, 32), ReservedPages(1, 1024, 1))
     words = ("hugepagesz=2M", "hugepages=0:64,1:32", "hugepagesz=1G", "hugepages=1:1")
-    assert words == hugepages.kernel_arguments(reserved)
-    assert hugepages.parse("") == ()
+    assert words == hugepage_arguments(reserved)
+    assert parse_hugepages("") == ()
 
 
 def test_nodes_grow_by_their_huge_pages() -> None:
-    topology = hugepages.with_room(topologies.named("2n4c"), hugepages.parse("2Mi=1:8"))
+    topology = with_hugepages(topology_named("2n4c"), parse_hugepages("2Mi=1:8"))
     assert [node.memory_mib for node in topology.nodes] == [768, 784]
 
 
 def test_nodes_are_whole_gibibytes_where_pages_are() -> None:
-    topology = hugepages.with_room(topologies.named("3n4c-1memless"), hugepages.parse("1Gi=2:2"))
+    topology = with_hugepages(topology_named("3n4c-1memless"), parse_hugepages("1Gi=2:2"))
     assert [node.memory_mib for node in topology.nodes] == [1024, 0, 3072]
 
 
 @pytest.mark.parametrize("text", ["4Mi=0:1", "2Mi", "2Mi=0", "2Mi=0:-1", "2Mi=a:1", "1Gi=0:1,"])
 def test_a_text_that_reserves_nothing_is_shown(text: str) -> None:
     with pytest.raises(BadInput) as bad:
-        hugepages.parse(text)
+        parse_hugepages(text)
     assert "invalid huge pages" in refusal(bad)
 
 
 def test_a_node_has_its_pages_said_once() -> None:
     with refused_with("input/duplicate"):
-        hugepages.parse("2Mi=0:1,0:2")
+        parse_hugepages("2Mi=0:1,0:2")
 
 
 @pytest.mark.parametrize("node", [1, 3])
 def test_pages_need_a_node_with_memory(node: int) -> None:
     with refused_with("input/not-found"):
-        hugepages.with_room(topologies.named("3n4c-1memless"), [ReservedPages(node, 2, 1)])
+        with_hugepages(topology_named("3n4c-1memless"), [ReservedPages(node, 2, 1)])

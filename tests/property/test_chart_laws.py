@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from numalet.drawing import charts, heat_map, scales, text
-from numalet.drawing.charts import BarPart, BarRow
+from numalet.drawing import charts, heat_map, svg
+from numalet.drawing.charts import BarPart, BarRow, Unit
 from numalet.drawing.heat_map import HeatCell, HeatPool
-from numalet.drawing.scales import Unit
 
 pytestmark = pytest.mark.property
 
@@ -37,7 +36,7 @@ def overlap(one: Box, other: Box) -> bool:
 
 @given(st.floats(0, 1e18), st.sampled_from(Unit), st.integers(2, 6))
 def test_ticks_cover_the_range_with_few_equal_steps(most: float, unit: Unit, count: int) -> None:
-    ticks = scales.ticks(most, unit, count)
+    ticks = charts.ticks(most, unit, count)
     assert ticks[0] == 0
     assert ticks[-1] >= most
     assert 2 <= len(ticks) <= count + 2
@@ -46,17 +45,17 @@ def test_ticks_cover_the_range_with_few_equal_steps(most: float, unit: Unit, cou
 
 @given(st.integers(0, 2_000_000_000), st.integers(1, 10_000_000), st.integers(2, 12))
 def test_moments_are_inside_and_not_too_many(start: int, length: int, most: int) -> None:
-    moments = scales.moments(start, start + length, most)
+    moments = charts.moments(start, start + length, most)
     assert len(moments) <= most
     assert all(start <= each <= start + length for each in moments)
 
 
 @given(WORDS, st.floats(0, 400), st.integers(1, 4))
 def test_what_is_shortened_fits(words: str, room_px: float, most: int) -> None:
-    assert text.width_px(text.shortened(words, room_px)) <= room_px
-    lines = text.lines(words, room_px, most)
+    assert svg.text_width_px(svg.shortened_text(words, room_px)) <= room_px
+    lines = svg.text_lines(words, room_px, most)
     assert len(lines) <= most
-    assert all(text.width_px(line) <= room_px for line in lines)
+    assert all(svg.text_width_px(line) <= room_px for line in lines)
 
 
 PARTS = st.lists(st.integers(0, 1 << 50), min_size=1, max_size=4).map(

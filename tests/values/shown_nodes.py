@@ -24,7 +24,7 @@ from numalet.dashboard.sources import (
     SourceKind,
 )
 from numalet.insight.maps import node_map
-from numalet.wording import english, kubelet
+from numalet.wording import explanations, kubelet
 
 AT = datetime(2026, 1, 1, 12, tzinfo=UTC)
 GIB = 1 << 30
@@ -93,7 +93,7 @@ def view_of(config: KubeletConfig, node: Node, pods: Sequence[Pod], title: str =
                 PodRow(
                     pod=pod, status="Rejected", created_at=AT - timedelta(minutes=at),
                     reason=kubelet.reason(rejection), message=kubelet.message(rejection),
-                    why=english.of_reason(rejection),
+                    why=explanations.of_reason(rejection),
                 )
             )  # fmt: skip
             continue

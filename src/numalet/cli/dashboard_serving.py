@@ -16,7 +16,7 @@ from numalet.cluster.addresses import ListenAddress
 from numalet.cluster.signals import until_signal
 from numalet.core.model import input_error
 from numalet.core.model.findings import Location
-from numalet.dashboard import served
+from numalet.dashboard import application
 from numalet.dashboard.remembering import remembering
 from numalet.dashboard.sources import FleetSource, NodeSource
 from numalet.shared.web import loop_log
@@ -76,7 +76,7 @@ async def serving(
             remembered = await stack.enter_async_context(
                 remembering(source, None, lambda: datetime.now(UTC), report_bug=complain)
             )
-        shown = served.served(remembered, fleet, report_bug=complain)
+        shown = application.served(remembered, fleet, report_bug=complain)
         await stack.enter_async_context(served_on(shown.app, listener))
         link = shown.link(f"http://{at}")
         dashboard_links.say(PrintedLink(link.url, link.seconds), output, is_opened=is_opened)

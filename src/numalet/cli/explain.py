@@ -187,12 +187,12 @@ def searched(case: Case, traced: Story, seconds: float) -> tuple[Tally, ...]:
     from numalet.insight.explain import search
     from numalet.insight.explain.tally import Category
     from numalet.insight.usecases import explaining
-    from numalet.wording import explanations
+    from numalet.wording.explanations import SEARCHING
 
     if not seconds:
         return ()
     in_time = explaining.budgeted(seconds)
-    progress = Progress(len(Category), explanations.SEARCHING)
+    progress = Progress(len(Category), SEARCHING)
 
     def keep_going() -> bool:
         progress.touch()

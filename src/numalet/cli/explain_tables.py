@@ -31,7 +31,7 @@ from numalet.insight.output.explanation_types import (
     SetDocument,
     SubjectDocument,
 )
-from numalet.wording import english, explanations, numbers, releases
+from numalet.wording import explanations, numbers, releases
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -105,7 +105,7 @@ def _asked(explanation: Explanation) -> Renderables:
     yield from _heading(f"Asked for ({policy})")
     whole = ", ".join(f"{name} {each}" for name, each in explanation.pod.pod_requests.items())
     if whole:
-        yield _indented(f"{english.WHOLE_POD_WORDS}: {whole}, which its containers divide")
+        yield _indented(f"{explanations.WHOLE_POD_WORDS}: {whole}, which its containers divide")
     for container in explanation.pod.containers:
         asked = ", ".join(f"{name} {each}" for name, each in container.requests.items())
         kind = "" if container.kind is ContainerKind.APP else f" ({container.kind.value})"
@@ -124,7 +124,7 @@ def where_it_could_go(explanation: Explanation, subject: SubjectDocument) -> Ren
         yield _indented(f"merge: {explanations.BOUNDED}")
     chosen = None if merged.nodes is None else numa_mask.of(merged.nodes)
     verb = "accepts" if merged.admit else "does not accept"
-    affinity = english.hint(Hint(chosen, merged.preferred))
+    affinity = explanations.hint(Hint(chosen, merged.preferred))
     yield _indented(f"{explanation.policy.value} {verb} {affinity}", "bold")
 
 
@@ -235,7 +235,7 @@ def _allocation(explanation: Explanation) -> Renderables:
         if not allocated and refused is None:
             yield _indented("nothing that is bound to NUMA nodes")
     if refused is not None:
-        name = refused.container or english.WHOLE_POD_WORDS
+        name = refused.container or explanations.WHOLE_POD_WORDS
         yield _indented(f"{name}: refused by the {refused.provider} manager", "red")
         yield _indented(refused.reason.text, by=4)
         if refused.chosen_among is not None and not _was_shown(explanation, refused.chosen_among):

@@ -108,12 +108,13 @@ class GuestOptions(Options):
         """Return the request for the guest; raises ``BadInput``."""
         from pathlib import PurePosixPath
 
-        from numalet.lab import changes, hugepages, request
+        from numalet.lab import request
+        from numalet.lab.topology import changed_topology
 
-        changed = changes.changed(topology, self.node_memory, self.without_node)
-        reserved = hugepages.parse(self.hugepages or "")
+        changed = changed_topology(topology, self.node_memory, self.without_node)
+        reserved = request.parse_hugepages(self.hugepages or "")
         return request.GuestRequest(
-            topology=hugepages.with_room(changed, reserved),
+            topology=request.with_hugepages(changed, reserved),
             command=command,
             folder=PurePosixPath(Path.cwd()),
             hugepages=reserved,
@@ -183,11 +184,11 @@ def run(options: RunOptions) -> None:
 
     The guest sees this machine's files at the same paths, and can not change them.
     """
-    from numalet.lab import topologies
+    from numalet.lab.topology import topology_named
 
     if not options.command:
         raise input_error.Required("no command; write it after '--'").bad_input()
-    _run(options.guest.request(topologies.named(options.topology), tuple(options.command), None))
+    _run(options.guest.request(topology_named(options.topology), tuple(options.command), None))
 
 
 @lab_app.command(
@@ -199,9 +200,9 @@ def run(options: RunOptions) -> None:
 @with_options
 def shell(options: ShellOptions) -> None:
     """Boot a guest and give it this terminal; leave it with 'exit'."""
-    from numalet.lab import topologies
+    from numalet.lab.topology import topology_named
 
-    _shell(topologies.named(options.topology), options.guest)
+    _shell(topology_named(options.topology), options.guest)
 
 
 @lab_app.command(

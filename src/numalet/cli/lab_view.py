@@ -27,7 +27,7 @@ _NOTHING: Final = "(nothing)"
 
 
 def show_topologies(chosen: output.OutputFormat) -> None:
-    from numalet.lab.topologies import TOPOLOGIES
+    from numalet.lab.topology import TOPOLOGIES
 
     if chosen is output.OutputFormat.TABLE:
         output.print_all([_table(TOPOLOGIES.values())])

@@ -12,7 +12,7 @@ import typer
 
 from numalet.cli.output import printable
 from numalet.wording import numbers
-from numalet.wording.kubelet_events import UNPROMISED
+from numalet.wording.kubelet import UNPROMISED
 
 _COLUMNS: Final = ("NAME", "READY", "STATUS", "NUMA", "CPUS", "MEMORY", "ALIGNED", "AGE")
 _WIDE: Final = (*_COLUMNS, "GUARANTEE", "UID")

@@ -22,7 +22,7 @@ from numalet.insight.maps import hint_map
 from numalet.insight.maps.hint_map import PodSums
 from numalet.insight.maps.resource_maps import MemoryHolder
 from numalet.insight.simulate.session import Asked, NotRestarted, Record, Removed, Restarted
-from numalet.wording import english, explanations, kubelet, kubelet_start, numbers, releases
+from numalet.wording import explanations, kubelet, kubelet_start, numbers, releases
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -57,7 +57,7 @@ def tables(result: SimulationResult) -> Iterator[RenderableType]:
         yield from node_tables.memory_table(after)
         left_out = set(result.session.machine.node_ids) - {row.node_id for row in after.nodes}
         if left_out:
-            yield Text(english.of_reason(GivesNoMemory(numa_mask.of(left_out))))
+            yield Text(explanations.of_reason(GivesNoMemory(numa_mask.of(left_out))))
     else:
         yield Text("The Memory Manager is off: nothing is reserved on any NUMA node.")
     yield from _cpus_and_devices(result)
@@ -164,7 +164,10 @@ def _reasons(record: Record) -> Iterator[RenderableType]:
         yield _text(f"kubelet: {kubelet_start.text(record.refused)}")
     for decision in decisions_of(record):
         if decision.rejection is not None:
-            said, why = kubelet.message(decision.rejection), english.of_reason(decision.rejection)
+            said, why = (
+                kubelet.message(decision.rejection),
+                explanations.of_reason(decision.rejection),
+            )
             yield Text("")
             yield _text(f"{decision.pod}: {said}")
             if why != said:  # The kubelet has no text for our own refusal.

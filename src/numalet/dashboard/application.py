@@ -1,4 +1,4 @@
-"""The dashboard as an ASGI application below one path, such as ``/ui``."""
+"""The dashboard as an ASGI application below one path such as ``/ui``, with its access control."""
 
 from __future__ import annotations
 
@@ -13,21 +13,29 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
-from numalet.dashboard import (
-    design_pages,
-    fleet_pages,
-    history_pages,
-    node_pages,
-    pod_pages,
-    what_if_pages,
-)
+from numalet.core.model.value import Value
+from numalet.dashboard import fleet_pages, history_pages, node_pages, pod_pages, what_if_pages
 from numalet.dashboard.answers import ShownSources
-from numalet.dashboard.live import LiveEvents
+from numalet.dashboard.entrance import TOKEN_SECONDS, Entrance, Sessions
+from numalet.dashboard.live import LiveEvents, Revisions
 from numalet.dashboard.rendered import RenderedPages
-from numalet.dashboard.revisions import Revisions
 from numalet.dashboard.sources import FleetSource, NodeSource
+from numalet.drawing import design
 from numalet.pages import templating
+
+
+# The page of tokens and states is for design work; no page links to it.
+def design_routes(shown: ShownSources) -> list[Route]:
+
+    async def tokens_and_states(_request: Request) -> Response:
+        states = {name: templating.trusted(design.state(name)) for name in design.STATES}
+        palette = templating.trusted(design.palette())
+        return shown.page("design.html", title="Design", palette=palette, states=states)
+
+    return [Route("/design", tokens_and_states)]
+
 
 _ROOMS: Final = (
     node_pages.routes,
@@ -35,7 +43,7 @@ _ROOMS: Final = (
     what_if_pages.routes,
     history_pages.routes,
     fleet_pages.routes,
-    design_pages.routes,
+    design_routes,
 )
 
 _BUG: Final = (
@@ -99,3 +107,35 @@ def application(
     # Starlette builds the target from the Host header, which the client chooses.
     made.router.redirect_slashes = False
     return made
+
+
+class Link(Value):
+    url: str
+    seconds: int
+
+
+class ServedDashboard(Value):
+    app: ASGIApp
+    sessions: Sessions
+    path: str
+    clock: Callable[[], float]
+
+    def link(self, base_url: str) -> Link:
+        """Create a link; ``base_url`` is the server's, such as ``https://127.0.0.1:8443``."""
+        token = self.sessions.new_token(self.clock())
+        return Link(f"{base_url}{self.path}/login?token={token}", TOKEN_SECONDS)
+
+
+def served(
+    node: NodeSource | None,
+    fleet: FleetSource | None = None,
+    report_bug: Callable[[Exception], None] = lambda bug: None,
+    *,
+    path: str = "",
+    clock: Callable[[], float] = time.monotonic,
+) -> ServedDashboard:
+    sessions = Sessions()
+    pages = application(node, fleet, report_bug, path=path)
+    shown = ShownSources(node=node, fleet=fleet, clock=lambda: datetime.now(UTC), path=path)
+    entrance = Entrance(pages, shown, sessions, clock)
+    return ServedDashboard(entrance, sessions, path, clock)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from typing import Final
+from urllib.parse import quote, urlencode
 
 from numalet.core.cluster.cluster import Cluster
+from numalet.core.model import resources
 from numalet.core.model.value import Value
-from numalet.dashboard import fleet_words
 from numalet.drawing import heat_map
 from numalet.drawing.heat_map import HeatCell, HeatPool
 from numalet.insight.fleet import fit as fitting
@@ -19,6 +20,34 @@ from numalet.insight.fleet.traps import TrapFinder, Traps
 from numalet.io.documents import pod_shapes
 from numalet.io.documents.pod_shapes import PodShape
 from numalet.wording import numbers
+
+_GIB: Final = 1 << 30
+
+
+def unit(resource: str) -> str:
+    """Return the unit, as in ``free CPUs`` or ``GiB free of memory``."""
+    if resource == resources.CPU:
+        return "free CPUs"
+    if resources.is_memory_type(resource):
+        return f"GiB free of {resource}"
+    return f"free {resource}"
+
+
+def rounded(resource: str, amount: int) -> int:
+    """Round thousandths of a CPU or bytes down to CPUs or GiB."""
+    if resource == resources.CPU:
+        return amount // 1000
+    return amount // _GIB if resources.is_memory_type(resource) else amount
+
+
+def node_path(path: str, name: str) -> str:
+    return f"{path}/fleet/nodes/{quote(name, safe='')}"
+
+
+def alike_path(path: str, name: str, resource: str) -> str:
+    """Return the path of the page with all nodes that are drawn like this one."""
+    return f"{path}/fleet?{urlencode({'alike': name, 'resource': resource})}"
+
 
 MOST_CELLS: Final = 1_000
 """With more nodes, those that are drawn alike share a cell."""
@@ -82,7 +111,7 @@ class FleetAnswers:
         shown = fleet.folded() if is_folded else fleet
         drawing = heat_map.draw(
             [self._pool(each, fleet.resource) for each in shown.pools],
-            fleet_words.unit(fleet.resource),
+            unit(fleet.resource),
             width_px=1200,
         )
         return DrawnFleet(shown, self._traps, drawing, is_folded)
@@ -95,14 +124,14 @@ class FleetAnswers:
                 name=each.name,
                 free_by_numa_node=None,
                 words=str(each.why),
-                href=fleet_words.node_path(self._path, each.name),
+                href=node_path(self._path, each.name),
             )
             for each in pool.undecided
         ]
         return HeatPool(
             name=pool.name or "no pool",
             cells=(*cells, *unknown),
-            most_per_numa_node=fleet_words.rounded(resource, most),
+            most_per_numa_node=rounded(resource, most),
         )
 
     def _cell(self, cell: FleetCell, resource: str) -> HeatCell:
@@ -113,11 +142,11 @@ class FleetAnswers:
             words.append(f"{cell.elsewhere.free} free on no NUMA node")
         elif not cell.shares:
             words.append(f"has no {resource}")
-        href = fleet_words.node_path(self._path, cell.name)
+        href = node_path(self._path, cell.name)
         if cell.count > 1:
             words.append(f"and {numbers.counted(cell.count - 1, 'node')} alike")
-            href = fleet_words.alike_path(self._path, cell.name, resource)
-        free = tuple(fleet_words.rounded(resource, each.free) for each in cell.shares)
+            href = alike_path(self._path, cell.name, resource)
+        free = tuple(rounded(resource, each.free) for each in cell.shares)
         return HeatCell(
             name=cell.name,
             # A node without any NUMA node has no free resources.

@@ -15,7 +15,7 @@ from numalet.core.cluster.cluster import Cluster, ClusterNode, Origin
 from numalet.core.model import pod_demand
 from numalet.core.model.findings import BadInput
 from numalet.core.model.value import Value
-from numalet.dashboard import fleet_words, forms
+from numalet.dashboard import fleet_answers, forms
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.fleet_answers import MOST_COPIES, FleetAnswers, MapQuestion
 from numalet.dashboard.forms import FormRefused
@@ -132,7 +132,7 @@ class _FleetPages(Value):
             traps=[
                 {
                     "name": each.node,
-                    "path": fleet_words.node_path(self.shown.path, each.node),
+                    "path": fleet_answers.node_path(self.shown.path, each.node),
                     "pool": each.pool,
                     "stranded": numbers.amounts(each.stranded),
                     "why": each.text,
@@ -245,7 +245,7 @@ def _fit(name: str, answer: Fit, path: str) -> dict[str, Any]:
             {
                 "number": each.number,
                 "node": each.node,
-                "path": fleet_words.node_path(path, each.node),
+                "path": fleet_answers.node_path(path, each.node),
                 "numa_nodes": ", ".join(map(str, each.numa_nodes)) or "-",
                 "held": victims.held(each.placements),
             }
@@ -254,7 +254,7 @@ def _fit(name: str, answer: Fit, path: str) -> dict[str, Any]:
         "more": answer.count - len(landings),
         "left_out": [
             {"nodes": len(each.nodes), "why": each.text, "first": each.nodes[0],
-             "path": fleet_words.node_path(path, each.nodes[0])}
+             "path": fleet_answers.node_path(path, each.nodes[0])}
             for each in answer.left_out[:MOST_ROWS]
         ],
     }  # fmt: skip
@@ -270,7 +270,7 @@ def _undecided(cluster: Cluster, path: str) -> list[dict[str, Any]]:
             "why": why,
             "fix": cluster.undecided[names[0]].why.fix,
             "first": names[0],
-            "path": fleet_words.node_path(path, names[0]),
+            "path": fleet_answers.node_path(path, names[0]),
         }
         for why, names in by_text.items()
     ]

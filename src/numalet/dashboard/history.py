@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from numalet.dashboard import history_points
-from numalet.dashboard.findings import DashboardHistorySetAside
+from numalet.dashboard.history_points import DashboardHistorySetAside
 from numalet.dashboard.sources import HistoryPoint
 
 FILE_NAME: Final = "history.sqlite"

@@ -14,7 +14,7 @@ from numalet.dashboard import history_points
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.sources import HistoryPoint
 from numalet.drawing import time_charts
-from numalet.drawing.scales import Unit
+from numalet.drawing.charts import Unit
 from numalet.drawing.time_charts import TimeBucket, TimeSeries, TimeSpan
 from numalet.pages import templating
 from numalet.wording import numbers

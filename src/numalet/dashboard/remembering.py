@@ -14,8 +14,8 @@ from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import replace
 from numalet.dashboard import history_points, node_views
-from numalet.dashboard.findings import DashboardHistoryStopped
 from numalet.dashboard.history import NodeHistory
+from numalet.dashboard.history_points import DashboardHistoryStopped
 from numalet.dashboard.sources import HistoryPoint, NodeSource, NodeView
 
 SAMPLE_SECONDS: Final = 10.0

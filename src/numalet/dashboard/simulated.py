@@ -23,7 +23,7 @@ from numalet.dashboard.sources import (
 )
 from numalet.insight import decision_notes
 from numalet.insight.simulate.session import Asked, NotRestarted, Record, Removed, Scenario, Session
-from numalet.wording import english, kubelet
+from numalet.wording import explanations, kubelet
 
 
 class SimulatedNode(Value):
@@ -98,7 +98,7 @@ def _row(decision: Decision, session: Session, *, is_evicted: bool) -> PodRow:
             status="Rejected",
             reason=kubelet.reason(why),
             message=kubelet.message(why),
-            why=english.of_reason(why),
+            why=explanations.of_reason(why),
         )
     if is_evicted:
         return PodRow(

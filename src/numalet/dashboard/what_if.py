@@ -1,16 +1,21 @@
-"""What if: hypothetical pods, on the current node or after a hypothetical restart.
+"""What if: hypothetical pods, on the current node or after a hypothetical restart, and links to it.
 
 The node of the view is an immutable value, so the shown node never changes.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import time
+import zlib
 from collections.abc import Sequence
 from typing import Final
+from urllib.parse import urlencode
 
 from numalet.core.admission.decision import Decision
 from numalet.core.config.rules import StartRefused
+from numalet.core.model import resources
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
@@ -26,6 +31,92 @@ from numalet.insight.simulate.session import Session
 from numalet.io.documents import pod_manifest
 from numalet.io.documents.pod_manifest import PodOptions
 from numalet.wording import kubelet, kubelet_start
+
+# A link contains the manifest.
+LONGEST_LINK_CHARS: Final = 8_000
+"""Browsers, servers and chats accept links of this length."""
+
+LARGEST_UNPACKED_BYTES: Final = 256 * 1024
+
+
+def link_to_manifest(path: str, text: str, policy: str = "", scope: str = "") -> str | None:
+    """Return the link with this manifest, unless it would be too long."""
+    packed = zlib.compress(text.encode("utf-8", "replace"), 9)
+    coded = base64.urlsafe_b64encode(packed).decode().rstrip("=")
+    if len(coded) > LONGEST_LINK_CHARS or len(text.encode()) > LARGEST_UNPACKED_BYTES:
+        return None
+    return _link(path, m=coded, policy=policy, scope=scope)
+
+
+def link_to_pod(path: str, uid: str, way: str = "") -> str:
+    return _link(path, uid=uid, way=way)
+
+
+def unpacked_manifest(coded: str) -> str | None:
+    """Return the manifest of a link, if it is valid and not too long."""
+    if len(coded) > LONGEST_LINK_CHARS:
+        return None
+    try:
+        packed = base64.b64decode(coded + "=" * (-len(coded) % 4), altchars=b"-_", validate=True)
+        reader = zlib.decompressobj()
+        # The limit stops a small link from unpacking to gigabytes.
+        content = reader.decompress(packed, LARGEST_UNPACKED_BYTES)
+        is_whole = reader.eof
+    except (binascii.Error, ValueError, zlib.error):
+        return None
+    return content.decode("utf-8", "replace") if is_whole else None
+
+
+def _link(path: str, **values: str) -> str:
+    return f"{path}/what-if?" + urlencode({name: value for name, value in values.items() if value})
+
+
+_MIB: Final = 1024 * 1024
+
+
+class SampleManifest(Value):
+    name: str
+    title: str
+    text: str
+
+
+def samples(chart: NodeMap) -> tuple[SampleManifest, ...]:
+    """Return samples for this node; a node without CPUs and memory has no samples."""
+    block = next((each for each in chart.nodes if each.cpus and each.memory), None)
+    if block is None:
+        return ()
+    cpus = len(block.cpus)
+    sizes = {bar.resource: bar.total_bytes for bar in block.memory}
+    size_mib = sizes.get(resources.MEMORY, 0) // _MIB
+    half = {"cpu": str(max(cpus // 4 * 2, 1)), "memory": f"{max(size_mib // 2, 1)}Mi"}
+    large = {"cpu": str(cpus + 2), "memory": f"{max(size_mib * 5 // 4, 1)}Mi"}
+    small = {"cpu": "2", "memory": "256Mi"}
+    some = [
+        SampleManifest("half", "Half a NUMA node", _manifest("half-a-numa-node", half, half)),
+        SampleManifest(
+            "larger", "Larger than a NUMA node", _manifest("larger-than-a-numa-node", large, large)
+        ),
+        SampleManifest(
+            "burstable", "Burstable", _manifest("burstable", {"cpu": "500m", "memory": "128Mi"}, {})
+        ),
+    ]
+    if chart.devices:
+        one = {**small, chart.devices[0].resource: "1"}
+        some.insert(1, SampleManifest("device", "One device", _manifest("one-device", one, one)))
+    return tuple(some)
+
+
+def _manifest(name: str, requests: dict[str, str], limits: dict[str, str]) -> str:
+    lines = [
+        *("apiVersion: v1", "kind: Pod", "metadata:", f"  name: {name}", "spec:"),
+        *("  containers:", "  - name: main", "    image: example.org/image", "    resources:"),
+    ]
+    for field, amounts in (("requests", requests), ("limits", limits)):
+        if amounts:
+            lines.append(f"      {field}:")
+            lines += [f"        {resource}: {value!r}" for resource, value in amounts.items()]
+    return "\n".join(lines) + "\n"
+
 
 MOST_PODS: Final = 100
 LONGEST_SEARCH_SECONDS: Final = 2.0

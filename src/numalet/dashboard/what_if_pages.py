@@ -11,12 +11,11 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from numalet.core.config.rules import Scope, TopologyPolicy
-from numalet.dashboard import forms, what_if, what_if_links
+from numalet.dashboard import forms, what_if
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.forms import FormRefused
 from numalet.dashboard.sources import NodeSource
-from numalet.dashboard.what_if import WhatIfQuestion
-from numalet.dashboard.what_if_samples import samples
+from numalet.dashboard.what_if import WhatIfQuestion, samples
 from numalet.drawing import hint_matrix, node_drawing
 from numalet.insight.output import hint_maps
 from numalet.pages import templating
@@ -65,9 +64,9 @@ class _WhatIfPage:
             known = {each.name: each.text for each in samples(self._source.view().chart)}
             text = known.get(sample, "")
         elif "m" in values:
-            unpacked = what_if_links.unpacked(values["m"])
+            unpacked = what_if.unpacked_manifest(values["m"])
             if unpacked is None:
-                most = what_if_links.LONGEST_LINK_CHARS
+                most = what_if.LONGEST_LINK_CHARS
                 raise FormRefused(
                     400,
                     "This link is damaged or too long: a manifest in a link has at most"
@@ -106,10 +105,10 @@ class _WhatIfPage:
     def _link(self, question: WhatIfQuestion) -> str | None:
         path = self._shown.path
         if question.uid:
-            return what_if_links.to_pod(path, question.uid)
+            return what_if.link_to_pod(path, question.uid)
         if not question.text.strip():
             return f"{path}/what-if"
-        return what_if_links.to_manifest(path, question.text, question.policy, question.scope)
+        return what_if.link_to_manifest(path, question.text, question.policy, question.scope)
 
     def _page(self, question: WhatIfQuestion, status: int, **values: object) -> Response:
         view = self._source.view()

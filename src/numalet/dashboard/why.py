@@ -21,7 +21,7 @@ from numalet.insight.maps import node_map
 from numalet.insight.maps.hint_map import HintMap
 from numalet.insight.maps.node_map import NodeMap
 from numalet.insight.output import explanation_document, hint_maps, json_schema
-from numalet.wording import english
+from numalet.wording import explanations
 
 MOST_AT_ONCE: Final = 2
 BUDGET_SECONDS: Final = 2.0
@@ -133,4 +133,4 @@ def _way_out(view: NodeView, row: PodRow, offer: Offer) -> WayOut | None:
     chart = node_map.of_node(after, f"{view.title}, as it would be", known)
     names = tuple(str(known.get(uid, uid)) for uid in offer.outcome.lost)
     held = chart.pod(row.pod.uid)
-    return WayOut(english.of_reason(offer.change), names, chart, held.nodes if held else ())
+    return WayOut(explanations.of_reason(offer.change), names, chart, held.nodes if held else ())

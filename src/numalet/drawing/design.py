@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from numalet.drawing import svg, text, tokens
-from numalet.drawing.node.style import STYLE
+from numalet.drawing import svg, tokens
+from numalet.drawing.node.pen import STYLE
 
 _COLUMN_PX: Final = 160
 _ROW_PX: Final = 32
@@ -43,7 +43,7 @@ def palette(width_px: int = 960) -> str:
         svg.add(picture, "text", name, css_class="figure", x=left + 32, y=top + 17)
     for at, (name, size_px) in enumerate(tokens.TEXT_PX.items()):
         words = f"{name}, {size_px} px: 0123456789"
-        shown = text.shortened(words, width_px, name)
+        shown = svg.shortened_text(words, width_px, name)
         style = f"font-size:{size_px}px"
         svg.add(picture, "text", shown, x=0, y=type_top + at * _ROW_PX + 24, style=style)
     return svg.text_of(picture)
@@ -61,8 +61,8 @@ def state(name: str) -> str:
         style=f"fill:var(--{colour})", aria_hidden="true",
     )  # fmt: skip
     room_px = _SAMPLE_WIDTH_PX - 48
-    shown = text.shortened(heading, room_px, is_bold=True)
+    shown = svg.shortened_text(heading, room_px, is_bold=True)
     svg.add(picture, "text", shown, css_class="heading", x=40, y=32)
-    svg.add(picture, "text", text.shortened(sentence, room_px, "small"), css_class="small", x=40,
-            y=52)  # fmt: skip
+    sentence = svg.shortened_text(sentence, room_px, "small")
+    svg.add(picture, "text", sentence, css_class="small", x=40, y=52)
     return svg.text_of(picture)

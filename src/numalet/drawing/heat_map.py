@@ -12,7 +12,7 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from numalet.core.model.value import Value
-from numalet.drawing import sheets, svg, text
+from numalet.drawing import sheets, svg
 from numalet.wording import numbers
 
 _LARGEST_PX: Final = 24
@@ -134,7 +134,7 @@ def _legend(picture: Element, resource: str, width_px: int, *, has_closed: bool)
     if has_closed:
         entries.append(("closed", "no new pods"))
     for css_class, words in entries:
-        wide_px = 20 + text.width_px(words) + 16
+        wide_px = 20 + svg.text_width_px(words) + 16
         if left_px + wide_px - 16 > width_px:
             break
         if css_class == "trap":
@@ -153,8 +153,8 @@ def _pool(
     group: Element, pool: HeatPool, resource: str, cell_px: int, columns: int, width_px: int
 ) -> None:
     counts = _counts(pool.cells)
-    room_px = width_px - text.width_px(counts) - 12
-    name = text.shortened(pool.name, room_px, is_bold=True)
+    room_px = width_px - svg.text_width_px(counts) - 12
+    name = svg.shortened_text(pool.name, room_px, is_bold=True)
     svg.add(group, "text", name, css_class="strong", x=0, y=16)
     svg.add(group, "text", counts, css_class="quiet end", x=width_px, y=16)
     for at, cell in enumerate(pool.cells):

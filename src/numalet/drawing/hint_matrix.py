@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element
 
 from numalet.core.model import numa_mask
 from numalet.core.model.value import replace
-from numalet.drawing import sheets, svg, text
+from numalet.drawing import sheets, svg
 from numalet.insight.maps.hint_map import HintCell, HintMap, HintSet, HintStatus
 from numalet.wording import numbers
 
@@ -86,9 +86,9 @@ def _below(hints: HintMap, width_px: int) -> list[tuple[str, str]]:
     notes = [f"{each.title}: {each.note}" for each in hints.columns if each.note]
     notes += [f"merge: {hints.order}"] if hints.order else []
     for note in notes:
-        done += [(line, "quiet") for line in text.lines(note, width_px, 3)]
+        done += [(line, "quiet") for line in svg.text_lines(note, width_px, 3)]
     # Bold type is wider, by as much as the room is reduced here.
-    done += [(line, "strong") for line in text.lines(hints.verdict, width_px / 1.15, 3)]
+    done += [(line, "strong") for line in svg.text_lines(hints.verdict, width_px / 1.15, 3)]
     return done
 
 
@@ -100,7 +100,7 @@ def _row_px(each: HintSet, column_px: int) -> int:
 def _brief_lines(cell: HintCell, column_px: int) -> tuple[str, ...]:
     if not cell.brief or column_px < 160:
         return ()
-    return text.lines(cell.brief, column_px - 2 * _PAD_PX, 2, "small")
+    return svg.text_lines(cell.brief, column_px - 2 * _PAD_PX, 2, "small")
 
 
 def _head(picture: Element, hints: HintMap, column_px: int) -> None:
@@ -110,7 +110,7 @@ def _head(picture: Element, hints: HintMap, column_px: int) -> None:
         group = svg.add(picture, "g")
         svg.named(group, f"{column.title}: {column.note}" if column.note else column.title)
         left_px = _SET_PX + at * column_px
-        words = text.lines(column.title, column_px - _PAD_PX, 2, "small")
+        words = svg.text_lines(column.title, column_px - _PAD_PX, 2, "small")
         for line_at, words_of_line in enumerate(words):
             y = top_px + 34 - (len(words) - 1 - line_at) * 16
             svg.add(group, "text", words_of_line, css_class="small", x=left_px, y=y)
@@ -124,7 +124,7 @@ def _row(group: Element, hints: HintMap, each: HintSet, column_px: int, width_px
         svg.add(group, "rect", css_class="ground", x=0, y=0, width=width_px, height=height_px)
     svg.add(group, "line", css_class="grid", x1=0, y1=0, x2=width_px, y2=0)
     nodes = numa_mask.text(numa_mask.of(each.nodes))
-    words = text.shortened(nodes, _SET_PX - _PAD_PX, is_bold=each.is_chosen)
+    words = svg.shortened_text(nodes, _SET_PX - _PAD_PX, is_bold=each.is_chosen)
     css_class = "strong" if each.is_chosen else ""
     svg.named(svg.add(group, "text", words, css_class=css_class, x=4, y=19), f"NUMA nodes {nodes}")
     for at, (cell, column) in enumerate(zip(each.cells, hints.columns, strict=True)):
@@ -139,7 +139,7 @@ def _cell(mark: Element, cell: HintCell, left_px: int, column_px: int) -> None:
     _shape(mark, cell.status, left_px, 9)
     css_class = "small" if cell.status in (HintStatus.ANY, HintStatus.NOT_LISTED) else ""
     words_px = left_px + _MARK_PX + 4
-    words = text.shortened(_WORDS[cell.status], column_px - _MARK_PX - 8)
+    words = svg.shortened_text(_WORDS[cell.status], column_px - _MARK_PX - 8)
     svg.add(mark, "text", words, css_class=css_class, x=words_px, y=19)
     for at, line in enumerate(_brief_lines(cell, column_px)):
         svg.add(mark, "text", line, css_class="small", x=left_px, y=34 + at * 14)

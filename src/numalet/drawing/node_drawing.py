@@ -11,12 +11,11 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from numalet.core.model import numa_mask
-from numalet.drawing import svg, text
-from numalet.drawing.hues import hues
-from numalet.drawing.node import alike, cpus, devices, layout, margins, memory, words
+from numalet.drawing import svg
+from numalet.drawing.node import devices, layout, margins, resources
 from numalet.drawing.node.layout import GAP_PX, Section, Tile
-from numalet.drawing.node.pen import LINE_PX, PAD_PX, Box, Link, Pen
-from numalet.drawing.node.style import STYLE, add_patterns
+from numalet.drawing.node.pen import LINE_PX, PAD_PX, STYLE, Box, Link, Pen, add_patterns
+from numalet.drawing.sheets import hues
 from numalet.insight.maps import accelerator_memory
 from numalet.insight.maps.node_map import NodeMap
 from numalet.wording import numbers
@@ -81,7 +80,7 @@ def _picture(pen: Pen, width_px: int) -> Element:
     picture.set("aria-labelledby", f"{pen.prefix}node-title")
     picture.set("aria-describedby", f"{pen.prefix}node-summary")
     picture[0].set("id", f"{pen.prefix}node-title")
-    summary = words.summary(pen.chart)
+    summary = layout.summary(pen.chart)
     description = svg.add(picture, "desc", summary, id=f"{pen.prefix}node-summary")
     picture.remove(description)
     picture.insert(1, description)
@@ -120,13 +119,13 @@ def _tile(
 ) -> tuple[Element, float]:
     """Draw one block; return its outline, whose height is set later, and its lower end."""
     first = tile.blocks[0]
-    its_group = memory.group_of(pen, first.node_id)
+    its_group = resources.group_of(pen, first.node_id)
     group = svg.add(picture, "g", id=f"{pen.prefix}n{first.node_id}", data_node=first.node_id)
     outline = svg.add(
         group, "rect", css_class="block grouped" if its_group else "block", x=place.left,
         y=place.top, width=place.width, rx=4,
     )  # fmt: skip
-    title = words.tile_title(tile)
+    title = layout.tile_title(tile)
     distances = margins.distance_words(pen, first.node_id)
     svg.named(outline, f"{title}; {distances}" if distances else title)
     width = place.width - 2 * PAD_PX
@@ -137,10 +136,10 @@ def _tile(
         pen.line(group, line, Box(inner.left, top, width))
         top += LINE_PX
     if layout.is_folded(tile) and tile.total_bytes:
-        top = alike.mark(pen, group, tile.blocks, Box(inner.left, top + 4, width)) + 4
+        top = margins.mark_alike(pen, group, tile.blocks, Box(inner.left, top + 4, width)) + 4
     top = devices.mark_owners(pen, group, first, Box(inner.left, top, width))
-    top = cpus.mark(pen, group, tile.blocks, Box(inner.left, top, width))
-    top = memory.mark(pen, group, tile.blocks, Box(inner.left, top + 4, width))
+    top = resources.mark_cpus(pen, group, tile.blocks, Box(inner.left, top, width))
+    top = resources.mark_memory(pen, group, tile.blocks, Box(inner.left, top + 4, width))
     attached = [each for block in tile.blocks for each in devices.of_node(pen, block)]
     top = devices.mark(pen, group, attached, Box(inner.left, top, width))
     for uid, line in _of_group(pen, first.node_id):
@@ -152,9 +151,9 @@ def _tile(
 def _heading(pen: Pen, group: Element, tile: Tile, place: Box) -> None:
     """Draw the name of a block, its memory at the right, and the link that opens or closes it."""
     size = numbers.rounded_size(tile.total_bytes) if tile.total_bytes else ""
-    size_px = text.width_px(size, "small")
-    title = words.tile_title(tile)
-    if text.width_px(title, is_bold=True) + size_px + 8 > place.width:
+    size_px = svg.text_width_px(size, "small")
+    title = layout.tile_title(tile)
+    if svg.text_width_px(title, is_bold=True) + size_px + 8 > place.width:
         size, size_px = "", -8.0
     if size:
         full = f"{size} of memory, huge pages included"
@@ -185,7 +184,7 @@ def _lines(pen: Pen, tile: Tile, has_heading: bool) -> list[str]:
         noun = "socket" if len(sockets) == 1 else "sockets"
         lines.append(f"{noun} {numa_mask.listed(sockets)}")
     is_owned = bool(accelerator_memory.owners(pen.chart, first))
-    if not is_owned and (about := words.class_words(first)):
+    if not is_owned and (about := layout.class_words(first)):
         lines.append(about)
     if len(tile.blocks) > 1 and tile.total_bytes:
         each = numbers.rounded_size(tile.total_bytes // len(tile.blocks))
@@ -195,7 +194,7 @@ def _lines(pen: Pen, tile: Tile, has_heading: bool) -> list[str]:
 
 def _of_group(pen: Pen, node_id: int) -> list[tuple[str, str]]:
     """Return lines about the memory group of a NUMA node, each with the pod that it names."""
-    group = memory.group_of(pen, node_id)
+    group = resources.group_of(pen, node_id)
     if group is None:
         return []
     others = numa_mask.listed(each for each in group.nodes if each != node_id)

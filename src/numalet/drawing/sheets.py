@@ -1,4 +1,4 @@
-"""The style sheet and the marks shared by charts, heat maps and matrices."""
+"""The style sheet, hues and letters of holders, and marks that several kinds of drawings share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,84 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from numalet.drawing import letters, svg, text, tokens
+from numalet.core.model.value import Value
+from numalet.drawing import svg, tokens
+from numalet.insight.maps.node_map import MapPod, NodeMap
+
+_SMALL_PX: Final = tokens.TEXT_PX["small"]
+_SMALLEST_PX: Final = 12
+"""Smaller marks have no letter."""
+
+
+# Letters identify hues on grey prints and for colour-blind readers.
+def letter(css_class: str) -> str:
+    """Return the letter of a hue, ``A`` for the first; empty for others, which have patterns."""
+    number = css_class.removeprefix("hue-")
+    return chr(ord("A") + int(number) - 1) if number.isdigit() else ""
+
+
+def mark_letter(
+    parent: Element,
+    css_class: str,
+    left_px: float,
+    top_px: float,
+    width_px: float,
+    height_px: float,
+) -> None:
+    """Draw the letter in the middle of a mark of this hue, if the mark is large enough."""
+    shown = letter(css_class)
+    wide_px = max(svg.text_width_px(shown, "small", is_bold=True), _SMALLEST_PX)
+    if shown and width_px >= wide_px and height_px >= _SMALLEST_PX:
+        svg.add(
+            parent, "text", shown, css_class=f"letter on-{css_class}", x=left_px + width_px / 2,
+            y=top_px + (height_px + _SMALL_PX * 0.72) / 2, text_anchor="middle", aria_hidden="true",
+        )  # fmt: skip
+
+
+def letter_style(scope: str) -> str:
+    """Return the rules of hues and letters in drawings of this class, such as ``svg.node``."""
+    of_hues = "".join(
+        f"{scope} .hue-{at}{{fill:var(--hue-{at})}}"
+        f"{scope} text.on-hue-{at}{{fill:var(--on-hue-{at})}}"
+        for at in range(1, tokens.HUES + 1)
+    )
+    return (
+        f"{scope} text.letter{{font-size:{_SMALL_PX}px;font-weight:600;pointer-events:none}}"
+        + of_hues
+    )
+
+
+class Hues(Value):
+    """The colours of one drawing. ``by_name`` are the names of the legend, ``by_uid`` its pods."""
+
+    by_name: Mapping[str, str]
+    by_uid: Mapping[str, str]
+
+    def of(self, pod_uid: str) -> str:
+        """Return the colour name of this pod's marks: ``hue-1``, or ``holder`` for neutral ones."""
+        return self.by_uid.get(pod_uid, "holder")
+
+
+def hues(chart: NodeMap) -> Hues:
+    """Return hues by namespace if pods of several have allocations, else by QoS class.
+
+    The order is that of the pods, so a hue is stable while its namespace keeps its position among
+    those with allocations.
+    """
+    namespaces = {pod.namespace for pod in chart.pods}
+    names = {pod.uid: _name(pod, by_namespace=len(namespaces) > 1) for pod in chart.pods}
+    numbered = {name: at + 1 for at, name in enumerate(dict.fromkeys(sorted(names.values())))}
+    colours = {
+        name: f"hue-{at}" if at <= tokens.HUES else "holder" for name, at in numbered.items()
+    }
+    return Hues(colours, {uid: colours[name] for uid, name in names.items()})
+
+
+def _name(pod: MapPod, *, by_namespace: bool) -> str:
+    if by_namespace:
+        return pod.namespace or "not known"
+    return "held by pods" if pod.qos_class is None else pod.qos_class.value
+
 
 TITLE_PX: Final = 28
 LINE_PX: Final = 20
@@ -31,7 +108,7 @@ STYLE: Final = (
     "svg.sheet .hollow.warning{stroke:var(--warning)}svg.sheet .hollow.bad{stroke:var(--bad)}"
     "svg.sheet .step{fill:none;stroke:var(--accent);stroke-width:2;stroke-linejoin:round}"
     "svg.sheet .area{fill:var(--accent);fill-opacity:.24}"
-    "svg.sheet a:focus-visible{outline:2px solid var(--accent)}" + letters.style("svg.sheet")
+    "svg.sheet a:focus-visible{outline:2px solid var(--accent)}" + letter_style("svg.sheet")
 )
 
 
@@ -47,7 +124,7 @@ def picture(
 
 
 def heading(picture: Element, title: str, width_px: int) -> None:
-    words = text.shortened(title, width_px, is_bold=True)
+    words = svg.shortened_text(title, width_px, is_bold=True)
     svg.add(picture, "text", words, css_class="strong", x=0, y=16)
 
 
@@ -62,8 +139,8 @@ def legend(picture: Element, names: Mapping[str, str], width_px: int, top_px: in
     for (name, css_class), (left_px, below_px) in zip(names.items(), places, strict=True):
         y = top_px + below_px
         svg.add(group, "rect", css_class=css_class, x=left_px, y=y + 1, width=12, height=12)
-        letters.mark(group, css_class, left_px, y + 1, 12, 12)
-        words = text.shortened(name, width_px - left_px - 16, "small")
+        mark_letter(group, css_class, left_px, y + 1, 12, 12)
+        words = svg.shortened_text(name, width_px - left_px - 16, "small")
         svg.add(group, "text", words, css_class="small", x=left_px + 16, y=y + 11)
 
 
@@ -71,7 +148,7 @@ def _legend_places(names: Iterable[str], width_px: int) -> list[tuple[float, int
     places = []
     left_px, top_px = 0.0, 0
     for name in names:
-        wide_px = 16 + text.width_px(name, "small")
+        wide_px = 16 + svg.text_width_px(name, "small")
         if left_px and left_px + wide_px > width_px:
             left_px, top_px = 0.0, top_px + 16
         places.append((left_px, top_px))

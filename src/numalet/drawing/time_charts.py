@@ -10,8 +10,8 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from numalet.core.model.value import Value
-from numalet.drawing import letters, scales, sheets, svg, text
-from numalet.drawing.scales import Scale, Unit
+from numalet.drawing import charts, sheets, svg
+from numalet.drawing.charts import Scale, Unit
 
 _CHART_PX: Final = 148
 _COLUMN_PX: Final = 280
@@ -56,7 +56,7 @@ def steps_over_time(
     picture = sheets.picture(width_px, height_px, title, steps_fact(series, unit), "steps")
     sheets.heading(picture, title, width_px)
     most = max((_most(one) for one in series), default=0.0)
-    ticks = scales.ticks(most, unit, 2)
+    ticks = charts.ticks(most, unit, 2)
     for at, one in enumerate(series):
         left_px = at % columns * (each_px + _BETWEEN_PX)
         top_px = sheets.TITLE_PX + at // columns * _CHART_PX
@@ -93,11 +93,11 @@ def _steps(
     width_px: int,
 ) -> None:
     labels = [unit.written(tick) for tick in ticks]
-    label_px = max(text.width_px(label, "small") for label in labels) + 8
+    label_px = max(svg.text_width_px(label, "small") for label in labels) + 8
     scale = Scale(ticks, _GROUND_PX, _TOP_PX)
     last = _last(one, unit)
     svg.add(group, "text", last, css_class="end", x=width_px, y=16)
-    name = text.shortened(one.name, width_px - text.width_px(last) - 12, is_bold=True)
+    name = svg.shortened_text(one.name, width_px - svg.text_width_px(last) - 12, is_bold=True)
     svg.add(group, "text", name, css_class="strong", x=0, y=16)
     for tick, label in zip(ticks, labels, strict=True):
         y = scale.at_px(tick)
@@ -153,14 +153,14 @@ def _times(group: Element, across: _Across, ground_px: float) -> None:
     span = across.span
     # Seconds only on a span of less than five minutes.
     with_seconds = span.end_s - span.start_s < 300
-    half_px = text.width_px("00:00:00" if with_seconds else "00:00", "small") / 2
-    for moment in scales.moments(span.start_s, span.end_s, max(2, int(room_px // (half_px * 4)))):
+    half_px = svg.text_width_px("00:00:00" if with_seconds else "00:00", "small") / 2
+    for moment in charts.moments(span.start_s, span.end_s, max(2, int(room_px // (half_px * 4)))):
         at_px = across.at_px(moment)
         if across.start_px + half_px <= at_px <= across.end_px - half_px:
             svg.add(
                 group, "line", css_class="grid", x1=at_px, y1=ground_px, x2=at_px, y2=ground_px + 4
             )
-            words = scales.clock(moment, with_seconds=with_seconds)
+            words = charts.clock(moment, with_seconds=with_seconds)
             svg.add(group, "text", words, css_class="small middle", x=at_px, y=ground_px + 18)
 
 
@@ -188,9 +188,9 @@ def counts_over_time(
     sheets.legend(picture, named, width_px, sheets.TITLE_PX)
     group = svg.add(picture, "g", transform=f"translate(0 {top_px})")
     most = max((sum(count for _, count in each.counts) for each in buckets), default=0)
-    ticks = scales.ticks(most, Unit.COUNT, 2)
+    ticks = charts.ticks(most, Unit.COUNT, 2)
     labels = [Unit.COUNT.written(tick) for tick in ticks]
-    label_px = max(text.width_px(label, "small") for label in labels) + 8
+    label_px = max(svg.text_width_px(label, "small") for label in labels) + 8
     scale, across = Scale(ticks, _GROUND_PX, 16), _Across(span, label_px, width_px)
     for tick, label in zip(ticks, labels, strict=True):
         y = scale.at_px(tick)
@@ -224,7 +224,7 @@ def _column(
     left_px, right_px = across.at_px(bucket.start_s), across.at_px(bucket.end_s)
     gap_px = 1 if right_px - left_px > 4 else 0
     wide_px = max(right_px - left_px - gap_px, 0.0)
-    when = f"{scales.clock(bucket.start_s)} to {scales.clock(bucket.end_s)} UTC"
+    when = f"{charts.clock(bucket.start_s)} to {charts.clock(bucket.end_s)} UTC"
     so_far = 0
     for name, count in sorted(bucket.counts, key=lambda each: [*classes].index(each[0])):
         bottom_px, top_px = scale.at_px(so_far), scale.at_px(so_far + count)
@@ -232,6 +232,6 @@ def _column(
             group, "rect", css_class=f"{classes[name]} part", x=left_px, y=top_px,
             width=wide_px, height=bottom_px - top_px,
         )  # fmt: skip
-        letters.mark(group, classes[name], left_px, top_px, wide_px, bottom_px - top_px)
+        sheets.mark_letter(group, classes[name], left_px, top_px, wide_px, bottom_px - top_px)
         svg.named(mark, f"{when}: {name} {count}")
         so_far += count

@@ -19,10 +19,65 @@ from pathlib import Path
 from typing import Final
 
 from numalet.core.model.value import Value
-from numalet.lab import host, job, kernel_cache, protocol, qemu
+from numalet.lab import host, job, kernel_cache, qemu
 from numalet.lab.kernel_cache import CachedKernel
-from numalet.lab.request import GuestRequest
-from numalet.lab.watching import Watch
+from numalet.lab.request import GuestRequest, Watch
+
+# The lab and the command share one serial port. A line of the lab is a record separator, the
+# guest's own token, a word, perhaps more words, and a line end; all else is output of the command.
+# The words are ``ready`` when the command begins, and ``exit N`` when it ended.
+_MARK: Final = b"\x1e"
+_LONGEST: Final = 256
+
+READY: Final = "ready"
+EXIT: Final = "exit"
+
+
+class Said(Value):
+    word: str
+    rest: str
+
+
+class OutputReader:
+    """Splits incoming bytes into output and lines of the lab, in their order."""
+
+    def __init__(self, token: str) -> None:
+        self._begin = _MARK + token.encode() + b" "
+        self._held = b""
+
+    def feed(self, chunk: bytes) -> Iterator[bytes | Said]:
+        """Yield the complete parts after this chunk; an unfinished line of the lab waits."""
+        self._held += chunk
+        while self._held:
+            place = self._held.find(_MARK)
+            if place != 0:
+                end = len(self._held) if place < 0 else place
+                output, self._held = self._held[:end], self._held[end:]
+                yield output
+                continue
+            line, end_of_line, rest = self._held.partition(b"\n")
+            if not self._may_be_a_lab_line(line):
+                yield _MARK
+                self._held = self._held[1:]
+            elif end_of_line:
+                self._held = rest
+                # On a terminal a line ends in two characters.
+                said = line[len(self._begin) :].decode(errors="replace").strip()
+                word, _, more = said.partition(" ")
+                yield Said(word, more)
+            else:
+                return
+
+    def _may_be_a_lab_line(self, line: bytes) -> bool:
+        """Return whether this is a line of the lab or the beginning of one."""
+        length = min(len(line), len(self._begin))
+        return len(line) <= _LONGEST and line[:length] == self._begin[:length]
+
+    def rest(self) -> bytes:
+        """Return the remaining bytes at the end of the input."""
+        held, self._held = self._held, b""
+        return held
+
 
 TIMED_OUT: Final = 124
 DIED: Final = 125
@@ -66,7 +121,7 @@ class _Run:
         self._watch = watch
         self._kernel = kernel
         self._token = secrets.token_hex(8)
-        self._listener = protocol.OutputReader(self._token)
+        self._listener = OutputReader(self._token)
         self._began = time.monotonic()
         self._boot_seconds: float | None = None
         self._status: int | None = None
@@ -156,14 +211,14 @@ class _Run:
             while chunk := os.read(errors, _CHUNK):
                 self._watch.errors(chunk)
 
-    def _handle(self, part: bytes | protocol.Said) -> None:
+    def _handle(self, part: bytes | Said) -> None:
         if isinstance(part, bytes):
             if part:
                 self._watch.output(part)
-        elif part.word == protocol.READY:
+        elif part.word == READY:
             self._boot_seconds = time.monotonic() - self._began
             self._watch.ready(self._boot_seconds)
-        elif part.word == protocol.EXIT and part.rest.isdigit():
+        elif part.word == EXIT and part.rest.isdigit():
             self._status = int(part.rest)
 
 

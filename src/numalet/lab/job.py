@@ -3,37 +3,85 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from importlib import resources
 from typing import Final
 
-from numalet.lab import cpio, qemu
+from numalet.core.model.value import Value
+from numalet.lab import qemu
 from numalet.lab.request import IN_GUEST, GuestRequest
+
+# The kernel accepts several consecutive archives as one. Format (cpio ``newc``): the kernel's
+# ``Documentation/driver-api/early-userspace/buffer-format.rst``.
+_FOLDER: Final = 0o040755
+_FILE: Final = 0o100644
+_PROGRAM: Final = 0o100755
+_TRAILER: Final = "TRAILER!!!"
+
+
+class CpioEntry(Value):
+    """One folder, file or program; ``name`` without a leading slash."""
+
+    name: str
+    data: bytes
+    mode: int
+
+
+def folder(name: str) -> CpioEntry:
+    return CpioEntry(name, b"", _FOLDER)
+
+
+def file(name: str, data: bytes) -> CpioEntry:
+    return CpioEntry(name, data, _FILE)
+
+
+def program(name: str, data: bytes) -> CpioEntry:
+    return CpioEntry(name, data, _PROGRAM)
+
+
+def cpio_archive(entries: Iterable[CpioEntry]) -> bytes:
+    """Return the archive; everything belongs to root and has no date."""
+    packed = bytearray()
+    for number, entry in enumerate([*entries, CpioEntry(_TRAILER, b"", 0)], start=1):
+        name = entry.name.encode() + b"\0"
+        links = 1
+        # inode, mode, uid, gid, links, date, size, four device numbers, length of name, check
+        fields = (number, entry.mode, 0, 0, links, 0, len(entry.data), 0, 0, 0, 0, len(name), 0)
+        packed += b"070701" + b"".join(b"%08X" % field for field in fields)
+        packed += _padded(name, len(packed))
+        packed += _padded(entry.data, len(packed))
+    return bytes(packed)
+
+
+def _padded(data: bytes, place: int) -> bytes:
+    return data + b"\0" * (-(place + len(data)) % 4)
+
 
 _UNITS: Final = ("numalet-lab.service", "numalet-lab.target")
 
 
 def archive(request: GuestRequest, token: str, busybox: bytes) -> bytes:
     """Return the archive without the modules, which have a separate one."""
-    return cpio.archive(
+    return cpio_archive(
         (
-            cpio.folder("bin"),
-            cpio.program("bin/busybox", busybox),
-            cpio.folder("lab"),
-            cpio.file("lab/settings", settings(request, token).encode()),
-            cpio.file("lab/command", command(request).encode()),
-            cpio.program("init", _script("init.sh")),
-            cpio.file("lab/run", _script("run.sh")),
-            *(cpio.file(f"lab/{name}", _script(name)) for name in _UNITS),
+            folder("bin"),
+            program("bin/busybox", busybox),
+            folder("lab"),
+            file("lab/settings", settings(request, token).encode()),
+            file("lab/command", command(request).encode()),
+            program("init", _script("init.sh")),
+            file("lab/run", _script("run.sh")),
+            *(file(f"lab/{name}", _script(name)) for name in _UNITS),
         )
     )
 
 
 def module_archive(modules: dict[str, bytes]) -> bytes:
-    return cpio.archive(
+    return cpio_archive(
         (
-            cpio.folder("modules"),
-            *(cpio.file(f"modules/{name}.ko", data) for name, data in modules.items()),
-            cpio.file("modules/order", "\n".join(modules).encode()),
+            folder("modules"),
+            *(file(f"modules/{name}.ko", data) for name, data in modules.items()),
+            file("modules/order", "\n".join(modules).encode()),
         )
     )
 

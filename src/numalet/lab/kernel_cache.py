@@ -10,10 +10,13 @@ from __future__ import annotations
 import fcntl
 import lzma
 import os
+import re
 import shutil
+import struct
 import subprocess
 import tempfile
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -22,11 +25,99 @@ from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput
 from numalet.core.model.value import Value
 from numalet.io import os_problem
-from numalet.lab import apt, job, kernel_image, kernel_modules
+from numalet.lab import apt, job
 from numalet.lab.apt import Package
-from numalet.lab.kernel_image import KernelImageError
-from numalet.lab.kernel_modules import ROOT_MODULES, NoSuchModuleError
-from numalet.lab.watching import Watch
+from numalet.lab.request import Watch
+
+# Format: the kernel's ``Documentation/arch/x86/boot.rst``. QEMU can start Debian's unpacked kernels
+# (CONFIG_PVH). An emulated CPU takes three seconds to decompress a kernel.
+_SECTOR: Final = 512
+_SETUP_SECTORS: Final = 0x1F1
+_MAGIC: Final = 0x202
+_PAYLOAD: Final = 0x248
+_DEFAULT_SECTORS: Final = 4
+_LEAST: Final = 0x250
+_ELF: Final = b"\x7fELF"
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+
+
+class KernelImageError(ValueError):
+    """Not a kernel that can be unpacked; the text says why."""
+
+
+def unpacked_kernel(image: bytes, unzstd: Callable[[bytes], bytes]) -> bytes:
+    """Return the ELF file in a compressed kernel; ``unzstd`` decompresses zstd data."""
+    if len(image) < _LEAST or image[_MAGIC : _MAGIC + 4] != b"HdrS":
+        raise KernelImageError("no boot header")
+    offset, size = struct.unpack_from("<II", image, _PAYLOAD)
+    start = ((image[_SETUP_SECTORS] or _DEFAULT_SECTORS) + 1) * _SECTOR + offset
+    kernel = _decompressed(image[start : start + size], unzstd)
+    if not kernel.startswith(_ELF):
+        raise KernelImageError("its content is not an ELF file")
+    return kernel
+
+
+def _decompressed(payload: bytes, unzstd: Callable[[bytes], bytes]) -> bytes:
+    """Decompress the payload; its last four bytes are its size, outside of the compressed data."""
+    try:
+        if payload.startswith(b"\xfd7zXZ\0"):
+            return lzma.LZMADecompressor().decompress(payload)
+        if payload.startswith(b"\x1f\x8b"):
+            return zlib.decompressobj(31).decompress(payload)
+    except (lzma.LZMAError, zlib.error) as error:
+        raise KernelImageError(str(error)) from None
+    if payload.startswith(_ZSTD):
+        return unzstd(payload[:-4])
+    raise KernelImageError(f"unknown compression {payload[:4].hex()}")
+
+
+# Modules are listed in loading order.
+ROOT_MODULES: Final = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
+"""The modules for a root over virtio-9p under an overlay."""
+
+_DEPENDS: Final = re.compile(rb"\0depends=([^\0]*)\0")
+
+
+class NoSuchModuleError(LookupError):
+    """A module that is neither a file nor built in."""
+
+
+def normal(name: str) -> str:
+    """Normalise a module's name: ``virtio-pci.ko.xz`` is ``virtio_pci``."""
+    return name.partition(".ko")[0].replace("-", "_")
+
+
+def in_order(
+    names: Iterable[str], read: Callable[[str], bytes], built_in: Container[str]
+) -> dict[str, bytes]:
+    """Return the modules and all their dependencies, each after those that it needs.
+
+    Args:
+        names: the wanted modules.
+        read: returns the decompressed content of a module's file; raises ``NoSuchModuleError``.
+        built_in: names of the modules that are part of the kernel.
+    """
+    found: dict[str, bytes] = {}
+    for name in names:
+        _visit(normal(name), read, built_in, found)
+    return found
+
+
+def _visit(
+    name: str,
+    read: Callable[[str], bytes],
+    built_in: Container[str],
+    found: dict[str, bytes],
+) -> None:
+    if name in found or name in built_in:
+        return
+    data = read(name)
+    depends = _DEPENDS.search(data)
+    for each in (depends[1].decode() if depends else "").split(","):
+        if each:
+            _visit(normal(each), read, built_in, found)
+    found[name] = data
+
 
 PACKAGE: Final = "linux-image-amd64"
 
@@ -90,7 +181,7 @@ def _current(cache: Path, modules: tuple[str, ...], watch: Watch) -> Path:
 
 
 def _suffix(modules: tuple[str, ...]) -> str:
-    extra = [kernel_modules.normal(name) for name in modules if name not in ROOT_MODULES]
+    extra = [normal(name) for name in modules if name not in ROOT_MODULES]
     return ".".join([_VERSION, *extra])
 
 
@@ -145,7 +236,7 @@ def _make(package: Package, made: Path, modules: tuple[str, ...]) -> None:
         image = next(iter(sorted((unpacked / "boot").glob("vmlinuz-*"))), None)
         if image is None:
             raise KernelImageError("it holds no /boot/vmlinuz-*")
-        (made / _KERNEL).write_bytes(kernel_image.vmlinux(image.read_bytes(), _unzstd))
+        (made / _KERNEL).write_bytes(unpacked_kernel(image.read_bytes(), _unzstd))
         (made / _MODULES).write_bytes(job.module_archive(_modules(unpacked, modules)))
     except (KernelImageError, NoSuchModuleError) as error:
         raise input_error.Unavailable(
@@ -167,9 +258,9 @@ def _unzstd(data: bytes) -> bytes:
 
 
 def _modules(unpacked: Path, names: tuple[str, ...]) -> dict[str, bytes]:
-    files = {kernel_modules.normal(path.name): path for path in unpacked.rglob("*.ko*")}
+    files = {normal(path.name): path for path in unpacked.rglob("*.ko*")}
     built_in = {
-        kernel_modules.normal(Path(line).name)
+        normal(Path(line).name)
         for listing in unpacked.rglob("modules.builtin")
         for line in listing.read_text().split()
     }
@@ -180,7 +271,7 @@ def _modules(unpacked: Path, names: tuple[str, ...]) -> dict[str, bytes]:
         data = files[name].read_bytes()
         return lzma.decompress(data) if files[name].suffix == ".xz" else data
 
-    return kernel_modules.in_order(names, read, built_in)
+    return in_order(names, read, built_in)
 
 
 def _forget_others(folder: Path) -> None:

@@ -12,8 +12,7 @@ from typing import Final
 
 from numalet.core.model import cpu_set
 from numalet.core.model.value import Value
-from numalet.lab import hugepages
-from numalet.lab.request import GuestRequest, Init, Share
+from numalet.lab.request import GuestRequest, Init, Share, hugepage_arguments
 from numalet.lab.topology import Topology
 
 PROGRAM: Final = "qemu-system-x86_64"
@@ -77,7 +76,7 @@ def arguments(request: GuestRequest, files: Files) -> tuple[str, ...]:
 def kernel_words(request: GuestRequest) -> tuple[str, ...]:
     """Return the kernel's command line, in words; the user's own are last and take precedence."""
     systemd = _SYSTEMD if request.init is Init.SYSTEMD else ()
-    reserved = hugepages.kernel_arguments(request.hugepages)
+    reserved = hugepage_arguments(request.hugepages)
     return (*_KERNEL, *systemd, *reserved, *request.kernel_arguments)
 
 

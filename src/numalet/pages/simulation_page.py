@@ -13,7 +13,7 @@ from numalet.insight.maps.node_map import NodeMap
 from numalet.pages import pod_lines, templating
 from numalet.pages.pod_lines import PodLine
 from numalet.pages.values import PageOrigin
-from numalet.wording import english, kubelet, numbers
+from numalet.wording import explanations, kubelet, numbers
 
 _NO_MACHINE: Final = MachineInfo((), memory_capacity_bytes=0, cpu_count=0, socket_count=0)
 
@@ -51,7 +51,7 @@ def decision_line(decision: Decision, machine: MachineInfo | None = None) -> Pod
     """
     pod = decision.pod
     if decision.rejection is not None:
-        said, why = kubelet.message(decision.rejection), english.of_reason(decision.rejection)
+        said, why = kubelet.message(decision.rejection), explanations.of_reason(decision.rejection)
         return PodLine(
             uid=pod.uid,
             title=str(pod),

@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from numalet.core.model import resources
 from numalet.drawing import charts, tokens
-from numalet.drawing.charts import BarPart, BarRow
-from numalet.drawing.scales import Unit
+from numalet.drawing.charts import BarPart, BarRow, Unit
 from numalet.insight.explain import matrix
 from numalet.insight.explain.matrix import VariantRow
 from numalet.pages import templating

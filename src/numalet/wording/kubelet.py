@@ -1,14 +1,14 @@
-"""The kubelet's own words about a rejected pod: reason, message, status and event.
+"""The kubelet's own words about pods: rejections, statuses of containers, conditions, events.
 
-Texts that Kubernetes clients match are exact. If the kubelet would crash or hang, it has no
-message, and numalet's sentence describes the crash. Kubelet: ``topologymanager.GetPodAdmitResult``
-and ``memorymanager``, v1.32.
+Texts that Kubernetes clients and dashboards match are exact. If the kubelet would crash or hang, it
+has no message, and numalet's sentence describes the crash. Kubelet v1.32:
+``topologymanager.GetPodAdmitResult``, ``memorymanager``, ``kuberuntime`` and ``status``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import assert_never
+from collections.abc import Iterable, Mapping
+from typing import Final, assert_never
 
 from numalet.core.admission.reasons import (
     AllocationRefused,
@@ -23,9 +23,102 @@ from numalet.core.admission.reasons import (
     SidecarForbidden,
 )
 from numalet.core.hints.provider import Reason
+from numalet.core.model import go_duration
 from numalet.core.workload import run
 from numalet.core.workload.run import Verdict
-from numalet.wording import english
+from numalet.wording import explanations
+
+CRASH_LOOP: Final = "CrashLoopBackOff"
+CONTAINER_CREATING: Final = "ContainerCreating"
+POD_INITIALIZING: Final = "PodInitializing"
+
+JUDGED: Final = "{kubelet} is checked by the rules of release {release}"
+"""About the kubelet that an agent observes."""
+
+# Texts of numalet, unlike those about containers.
+NODE_MESSAGES: Final[Mapping[str, str]] = {
+    "": "the agent is running and admits pods",
+    "AgentObserves": "the agent only observes this node: another program manages its CPUs",
+    "SourcesNotReady": "not all sources of pods are ready since the agent started",
+    "NodeStateNotWritable": "cannot write the node state, so no pods are admitted",
+    "AgentStops": "the agent is stopping; running containers continue",
+}
+"""By the reason why the node is not ready."""
+
+
+def waiting_to_restart(
+    pause_seconds: float, container: str, pod: str, namespace: str, uid: str
+) -> str:
+    pause = go_duration.text(round(pause_seconds * 1_000_000_000))
+    return f"back-off {pause} restarting failed container={container} pod={pod}_{namespace}({uid})"
+
+
+def waiting_for(pods: Iterable[str]) -> str:
+    """A container waits for evicted pods to end; the text is numalet's."""
+    return f"waits for evicted pods to end: {', '.join(pods)}"
+
+
+def lost() -> str:
+    """A container ended while its shim was not running."""
+    return "The container could not be located when the pod was terminated"
+
+
+def incomplete(containers: Iterable[str]) -> str:
+    return f"containers with incomplete status: [{' '.join(containers)}]"
+
+
+def unready(containers: Iterable[str]) -> str:
+    return f"containers with unready status: [{' '.join(containers)}]"
+
+
+# Kubelet v1.32: ``pkg/kubelet/events`` and the places where they are recorded.
+CREATED: Final = "Created"
+STARTED: Final = "Started"
+KILLING: Final = "Killing"
+FAILED: Final = "Failed"
+BACK_OFF: Final = "BackOff"
+EXCEEDED_GRACE_PERIOD: Final = "ExceededGracePeriod"
+NOT_KILLED: Final = "Container runtime did not kill the pod within specified grace period."
+# From here on the agent's own events; ``agent/findings/events.py`` has their sentences.
+DRIFT_CORRECTED: Final = "DriftCorrected"
+NOT_HELD: Final = "DriftNotCorrected"
+NOT_AS_PROMISED: Final = "NotAsPromised"
+STATE_IN_DOUBT: Final = "StateInDoubt"
+START_DELAYED: Final = "StartDelayed"
+PROMISE_LOST: Final = "PromiseLost"
+PROMISED_ANEW: Final = "PromisedAnew"
+UNPROMISED: Final = "Unpromised"
+KUBELET_STARTED: Final = "KubeletStarted"
+KUBELET_NOT_RUNNING: Final = "KubeletNotRunning"
+KUBELET_KEEPS_RESTARTING: Final = "KubeletKeepsRestarting"
+INVALID_MANIFEST: Final = "InvalidManifest"
+MANIFEST_REMARKS: Final = "ManifestRemarks"
+DEVICE_WITHOUT_ID: Final = "DeviceWithoutId"
+
+
+def created(container: str) -> str:
+    return f"Created container: {container}"
+
+
+def killing(container: str) -> str:
+    return f"Stopping container {container}"
+
+
+def started(container: str) -> str:
+    return f"Started container {container}"
+
+
+def back_off(container: str, pod: str, namespace: str, uid: str) -> str:
+    return f"Back-off restarting failed container {container} in pod {pod}_{namespace}({uid})"
+
+
+def invalid_manifest(path: str, text: str) -> str:
+    """A file of the manifest folder is not a pod; ``text`` quotes nothing of the file."""
+    return (
+        f"{path}: couldn't parse as pod({text}), please check config file"
+        f" ('numalet simulate {path}' shows the error)"
+    )
+
 
 _PREDICATES: Mapping[str, str] = {
     "PodOSSelectorNodeLabelDoesNotMatch": (
@@ -102,7 +195,7 @@ def message(rejection: Rejection | None) -> str:
         case AllocationRefused(cause=cause):
             return f"Allocate failed due to {_allocation(cause)}, which is unexpected"
         case KubeletWouldCrash():
-            return english.of_reason(rejection)
+            return explanations.of_reason(rejection)
         case OutOfResource(resource, requested, used, capacity):
             return (
                 f"Node didn't have enough resource: {resource}, requested: {requested},"
@@ -125,8 +218,8 @@ def _allocation(cause: Reason) -> str:
     template = getattr(cause, "kubelet_text", "")
     if not template:
         # The kubelet has no message for a manager that it does not have.
-        return english.of_reason(cause)
-    return str(template).format(**english.fields_of(cause))
+        return explanations.of_reason(cause)
+    return str(template).format(**explanations.fields_of(cause))
 
 
 def status(rejection: Rejection) -> dict[str, str]:

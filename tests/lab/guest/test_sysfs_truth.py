@@ -19,8 +19,7 @@ import pytest
 
 from numalet.core.model import cpu_set
 from numalet.lab.request import IN_GUEST
-from numalet.lab.topologies import TOPOLOGIES
-from numalet.lab.topology import Topology
+from numalet.lab.topology import TOPOLOGIES, Topology
 
 MIB = 1 << 20
 

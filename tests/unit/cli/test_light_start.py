@@ -18,7 +18,7 @@ HEAVY = {
     "yaml",
     "numalet.core.config.releases",
     "numalet.insight",
-    "numalet.wording.english",
+    "numalet.wording.explanations",
 }
 _PROGRAM = """
 import runpy, sys
@@ -54,7 +54,7 @@ def test_a_picture_of_a_machine_loads_no_decisions_and_no_network() -> None:
     loaded = _loaded("machine", "2n2c")
 
     assert "numalet.cli.machine_picture" in loaded
-    assert loaded & {"asyncio", "httpx", "numalet.wording.english"} == set()
+    assert loaded & {"asyncio", "httpx", "numalet.wording.explanations"} == set()
     assert [each for each in loaded if each.startswith("numalet.core.admission")] == []
 
 

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from numalet.dashboard import design_pages
+from numalet.dashboard import application
 from numalet.dashboard.answers import ShownSources
 from numalet.drawing import design
 
 
 def test_the_page_has_every_state() -> None:
     shown = ShownSources(node=None, fleet=None, clock=lambda: datetime.now(UTC))
-    answer = TestClient(Starlette(routes=design_pages.routes(shown))).get("/design")
+    answer = TestClient(Starlette(routes=application.design_routes(shown))).get("/design")
     assert answer.status_code == 200
     assert [name for name in design.STATES if f"<h3>{name}</h3>" not in answer.text] == []
     assert answer.text.count("<svg") == 1 + len(design.STATES)

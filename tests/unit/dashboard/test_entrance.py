@@ -11,10 +11,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from numalet.dashboard import entrance, sessions
+from numalet.dashboard import entrance
 from numalet.dashboard.answers import GUARDING_HEADERS, ShownSources
-from numalet.dashboard.entrance import Entrance
-from numalet.dashboard.sessions import Sessions
+from numalet.dashboard.entrance import Entrance, Sessions
 
 _BASE: Final = "http://127.0.0.1:8080"
 _SECURE: Final = "https://node7.example.com:8443"
@@ -101,10 +100,10 @@ async def test_an_old_token_and_an_old_session() -> None:
     bench = _Bench()
     async with bench.entered() as client:
         token = bench.sessions.new_token(0)
-        bench.now = sessions.TOKEN_SECONDS
+        bench.now = entrance.TOKEN_SECONDS
         assert (await client.get(f"/login?token={token}")).status_code == 403
         assert (await client.get("/")).status_code == 200
-        bench.now += sessions.IDLE_SECONDS
+        bench.now += entrance.IDLE_SECONDS
         assert (await client.get("/")).status_code == 401
 
 

@@ -13,8 +13,7 @@ import pytest
 from numalet.dashboard import live
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.entrance import SESSION, OpenSession
-from numalet.dashboard.live import LiveEvents, LivePace
-from numalet.dashboard.revisions import Revisions
+from numalet.dashboard.live import LiveEvents, LivePace, Revisions
 from numalet.io.tasks import ended, together
 from running.dashboards import ChangingNode, node_view
 

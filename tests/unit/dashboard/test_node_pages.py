@@ -11,9 +11,8 @@ import httpx
 import pytest
 
 from numalet.core.model.pod import ContainerKey
-from numalet.dashboard import pod_pages, pod_table, room
-from numalet.dashboard.application import application
-from numalet.dashboard.served import served
+from numalet.dashboard import node_pages, pod_pages
+from numalet.dashboard.application import application, served
 from numalet.dashboard.sources import Level, NodeView, Note
 from values import shown_nodes
 from values.shown_nodes import AT, GIB, SCRIPT, Shown, guaranteed
@@ -273,15 +272,15 @@ async def test_where_all_nodes_are_of_a_memory_group_the_one_with_most_room_says
 
 
 def test_numa_nodes_with_nothing_are_named_together() -> None:
-    def row(node_id: int, cpus: int, total_bytes: int = 0) -> room.RoomRow:
+    def row(node_id: int, cpus: int, total_bytes: int = 0) -> node_pages.RoomRow:
         bar = replace(bars[0], total_bytes=total_bytes, free_bytes=total_bytes)
-        return room.RoomRow(
+        return node_pages.RoomRow(
             node_id=node_id, node_class="cpu", free_cpus=cpus, cpus=cpus, memory=(bar,), devices={}
         )
 
     bars = _view().chart.nodes[0].memory
     rows = [row(0, 4), row(1, 0), row(2, 0), row(3, 0, 5), row(4, 0)]
-    tables = room.tables(rows, 8)
+    tables = node_pages.tables(rows, 8)
     assert (tables.first, tables.others) == ((rows[0], rows[3]), ())
     assert tables.empty_ids == "1-2, 4"
 
@@ -302,8 +301,8 @@ async def test_the_drawing_of_a_node_can_be_narrow_and_stays_so_where_nodes_are_
 def test_the_largest_pod_is_admitted_and_one_more_cpu_is_not() -> None:
     config, node = shown_nodes.started()
     view = shown_nodes.view_of(config, node, [guaranteed("a", 9, GIB)])
-    for row in room.rooms(view.chart):
-        largest = room.largest_pod(view.node, row)
+    for row in node_pages.rooms(view.chart):
+        largest = node_pages.largest_pod(view.node, row)
         assert largest is not None
         assert view.node.fits(guaranteed("probe", largest.cpus, largest.memory_bytes))
         assert largest.cpus <= row.free_cpus
@@ -315,8 +314,8 @@ def test_a_thousand_pods_are_lines() -> None:
     many = tuple(
         replace(row, pod=replace(row.pod, uid=f"uid-{at}", name=f"p{at:04}")) for at in range(1000)
     )
-    table = pod_table.table(
-        replace(view, rows=many), pod_table.Filter(sort="pod", order="down"), AT
+    table = pod_pages.pod_table(
+        replace(view, rows=many), pod_pages.Filter(sort="pod", order="down"), AT
     )
     assert [table.lines[0].row.pod.name, table.lines[-1].row.pod.name] == ["p0999", "p0000"]
 
@@ -325,7 +324,7 @@ def test_a_thousand_pods_are_lines() -> None:
     ("seconds", "text"), [(0, "0s"), (59, "59s"), (60, "1m"), (7200, "2h"), (86_400 * 3, "3d")]
 )
 def test_an_age_is_in_its_largest_unit(seconds: int, text: str) -> None:
-    assert pod_table.age(timedelta(seconds=seconds).total_seconds()) == text
+    assert pod_pages.age(timedelta(seconds=seconds).total_seconds()) == text
 
 
 def test_the_end_of_a_log_is_bounded(tmp_path: Path) -> None:

@@ -20,11 +20,10 @@ from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.managers.device.inventory import Device
 from numalet.core.model.pod import ContainerKey
 from numalet.core.node.node import Node
-from numalet.dashboard import what_if, what_if_links, what_if_pages
+from numalet.dashboard import what_if, what_if_pages
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.sources import HistoryPoint, NodeView, SourceKind
-from numalet.dashboard.what_if import WhatIfAnswer, WhatIfQuestion
-from numalet.dashboard.what_if_samples import samples
+from numalet.dashboard.what_if import WhatIfAnswer, WhatIfQuestion, samples
 from numalet.insight.maps import node_map
 from numalet.wording import kubernetes_api as words
 from values import shown_nodes
@@ -200,13 +199,13 @@ async def test_links_that_are_no_questions() -> None:
 
 
 def test_a_link_comes_back_as_the_manifest() -> None:
-    link = what_if_links.to_manifest("/ui", _manifest(2), "restricted", "pod")
+    link = what_if.link_to_manifest("/ui", _manifest(2), "restricted", "pod")
     assert link is not None
     assert link.startswith("/ui/what-if?m=")
     assert link.endswith("&policy=restricted&scope=pod")
     coded = urlsplit(link).query.split("&")[0].removeprefix("m=")
-    assert what_if_links.unpacked(coded) == _manifest(2)
-    assert what_if_links.to_pod("/ui", "a b", "x&y") == "/ui/what-if?uid=a+b&way=x%26y"
+    assert what_if.unpacked_manifest(coded) == _manifest(2)
+    assert what_if.link_to_pod("/ui", "a b", "x&y") == "/ui/what-if?uid=a+b&way=x%26y"
 
 
 async def test_two_are_worked_on_at_once_and_a_third_is_sent_away(
@@ -221,7 +220,7 @@ async def test_two_are_worked_on_at_once_and_a_third_is_sent_away(
         return WhatIfAnswer(problem="slow")
 
     monkeypatch.setattr(what_if, "answer", slow)
-    link = what_if_links.to_manifest("", _manifest(2)) or ""
+    link = what_if.link_to_manifest("", _manifest(2)) or ""
     async with _client() as client, anyio.create_task_group() as group:
         for _ in range(what_if_pages.MOST_AT_ONCE):
             group.start_soon(client.get, link)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from numalet.drawing import charts
-from numalet.drawing.charts import BarPart, BarRow
-from numalet.drawing.scales import Unit
+from numalet.drawing.charts import BarPart, BarRow, Unit
 
 GI = 1 << 30
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numalet.core.model.pod import QosClass
-from numalet.drawing.hues import hues
+from numalet.drawing.sheets import hues
 from numalet.insight.maps.node_map import MapPod, NodeMap
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from numalet.drawing import scales
-from numalet.drawing.scales import Scale, Unit
+from numalet.drawing import charts
+from numalet.drawing.charts import Scale, Unit
 
 GI = 1 << 30
 
 
 def test_ticks_are_round_and_cover_what_there_is() -> None:
-    assert scales.ticks(0, Unit.COUNT) == (0, 1)
-    assert scales.ticks(3, Unit.COUNT) == (0, 1, 2, 3)
-    assert scales.ticks(37, Unit.COUNT) == (0, 10, 20, 30, 40)
-    assert scales.ticks(0, Unit.BYTES) == (0, 1)
-    assert [Unit.BYTES.written(each) for each in scales.ticks(60 * GI, Unit.BYTES)] == [
+    assert charts.ticks(0, Unit.COUNT) == (0, 1)
+    assert charts.ticks(3, Unit.COUNT) == (0, 1, 2, 3)
+    assert charts.ticks(37, Unit.COUNT) == (0, 10, 20, 30, 40)
+    assert charts.ticks(0, Unit.BYTES) == (0, 1)
+    assert [Unit.BYTES.written(each) for each in charts.ticks(60 * GI, Unit.BYTES)] == [
         "0", "16Gi", "32Gi", "48Gi", "64Gi",
     ]  # fmt: skip
 
@@ -33,7 +33,7 @@ def test_a_scale_ends_at_its_last_tick() -> None:
 
 
 def test_moments_are_round_and_few() -> None:
-    assert scales.moments(3000, 10000, 4) == (3600, 7200)
-    assert scales.moments(0, 86400 * 10, 6) == (0, 172800, 345600, 518400, 691200, 864000)
-    assert scales.clock(36061) == "10:01"
-    assert scales.clock(36061, with_seconds=True) == "10:01:01"
+    assert charts.moments(3000, 10000, 4) == (3600, 7200)
+    assert charts.moments(0, 86400 * 10, 6) == (0, 172800, 345600, 518400, 691200, 864000)
+    assert charts.clock(36061) == "10:01"
+    assert charts.clock(36061, with_seconds=True) == "10:01:01"

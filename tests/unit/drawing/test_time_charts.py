@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from numalet.drawing import time_charts
-from numalet.drawing.scales import Unit
+from numalet.drawing.charts import Unit
 from numalet.drawing.time_charts import TimeBucket, TimeSeries, TimeSpan
 
 GI = 1 << 30

@@ -8,7 +8,7 @@ import pytest
 
 from numalet.core.admission.reasons import NotAsked, NothingToPreempt, OutOfResource, Unknown
 from numalet.insight import decision_notes
-from numalet.wording import english, explanations, kubelet
+from numalet.wording import explanations, kubelet
 from values import builders
 
 
@@ -61,6 +61,6 @@ def test_the_notes_of_an_explanation_are_those_of_its_decision() -> None:
     ],
 )
 def test_sums_are_in_units_for_people(reason: OutOfResource | NothingToPreempt, said: str) -> None:
-    assert said in english.of_reason(reason)
+    assert said in explanations.of_reason(reason)
     # The text of the kubelet stays as it is.
     assert "Gi" not in kubelet.message(reason).replace("hugepages-1Gi", "")

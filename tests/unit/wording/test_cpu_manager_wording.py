@@ -26,7 +26,7 @@ from numalet.core.managers.cpu.reasons import (
     TooFewWholeCores,
 )
 from numalet.core.model.findings import Finding
-from numalet.wording import english
+from numalet.wording import explanations
 
 
 def said(reason: Reason) -> str:
@@ -79,8 +79,8 @@ def test_a_reason_about_a_pod_as_a_whole_names_no_container() -> None:
     reason = NotWholeCores(WHOLE_POD, 3, 2)
     refused = AllocationRefused(WHOLE_POD, "cpu", reason)
 
-    assert english.of_reason(reason).startswith("The pod as a whole requests 3 CPUs;")
-    assert english.of_reason(refused).startswith(
+    assert explanations.of_reason(reason).startswith("The pod as a whole requests 3 CPUs;")
+    assert explanations.of_reason(refused).startswith(
         "The cpu manager refused the pod as a whole: The pod as a whole requests"
     )
 

@@ -25,7 +25,7 @@ from numalet.core.model.findings import Finding, Location
 from numalet.core.model.go_text import GoText
 from numalet.core.model.quantity import Quantity
 from numalet.insight.usecases.state_doctor import RebaseNoStateFiles
-from numalet.wording import english, kubelet, kubelet_start, numbers
+from numalet.wording import explanations, kubelet, kubelet_start, numbers
 
 CRASH = KubeletWouldCrash("c", "memory", UnknownMemoryType("hugepages-2Mi", 0))
 
@@ -72,7 +72,7 @@ def test_a_place_is_as_exact_as_it_is_known(where: Location, text: str) -> None:
     ],
 )
 def test_a_hint_is_said_in_words(hint: Hint, text: str) -> None:
-    assert english.hint(hint) == text
+    assert explanations.hint(hint) == text
 
 
 def test_a_sentence_shows_the_fields_of_its_finding() -> None:
@@ -111,18 +111,18 @@ def test_a_sentence_shows_the_fields_of_its_finding() -> None:
         ),
         (
             AllocationRefused("c", "cpu", NotWholeCores("c", 3, 2)),
-            english.of_reason(AllocationRefused("c", "cpu", NotWholeCores("c", 3, 2))),
+            explanations.of_reason(AllocationRefused("c", "cpu", NotWholeCores("c", 3, 2))),
             "SMTAlignmentError",
             "SMT Alignment Error: requested 3 cpus not multiple cpus per core = 2",
         ),
-        (CRASH, english.of_reason(CRASH), "KubeletWouldCrash", english.of_reason(CRASH)),
+        (CRASH, explanations.of_reason(CRASH), "KubeletWouldCrash", explanations.of_reason(CRASH)),
     ],
     ids=["not-aligned", "no-node", "cuts-group", "whole-cores", "crash"],
 )
 def test_a_rejection_has_our_sentence_and_the_kubelets_words(
     rejection: Rejection, sentence: str, reason: str, message: str
 ) -> None:
-    assert english.of_reason(rejection) == sentence
+    assert explanations.of_reason(rejection) == sentence
     assert (kubelet.reason(rejection), kubelet.message(rejection)) == (reason, message)
     assert kubelet.event(rejection) == {"type": "Warning", "reason": reason, "message": message}
     assert kubelet.status(rejection)["message"] == f"Pod was rejected: {message}"
@@ -135,7 +135,9 @@ def test_an_admitted_pod_has_no_reason_and_no_message() -> None:
 def test_sizes_and_hints_of_a_reason_are_said_for_people() -> None:
     little = TooLittleFree(0b101, "memory", 2 << 30, 1 << 30)
 
-    assert english.of_reason(little) == ("NUMA nodes {0,2} have 1Gi of memory free; 2Gi requested.")
+    assert explanations.of_reason(little) == (
+        "NUMA nodes {0,2} have 1Gi of memory free; 2Gi requested."
+    )
 
 
 class Plain:
@@ -147,7 +149,7 @@ class Plain:
 def test_a_reason_without_a_sentence_is_its_code() -> None:
     plain: Reason = Plain()
 
-    assert english.of_reason(plain) == "files/no-pods"
+    assert explanations.of_reason(plain) == "files/no-pods"
 
 
 def test_a_reservation_error_has_the_kubelets_prefix() -> None:

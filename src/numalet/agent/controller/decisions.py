@@ -23,7 +23,7 @@ from numalet.core.workload import records as records
 from numalet.core.workload.records import EventKind, NodeEvent, PodRecord
 from numalet.core.workload.run import Cause, Evicted, PodRun
 from numalet.core.workload.spec import Workload, WorkloadSource
-from numalet.wording import kubelet, kubelet_events, unquoted
+from numalet.wording import kubelet, unquoted
 
 Stopwatch: TypeAlias = Callable[[], float]
 """Seconds since any moment, to measure decisions."""
@@ -252,8 +252,8 @@ def follow(
         state = state.with_event(
             NodeEvent(
                 kind=EventKind.WARNING,
-                reason=kubelet_events.INVALID_MANIFEST,
-                message=kubelet_events.invalid_manifest(path, message),
+                reason=kubelet.INVALID_MANIFEST,
+                message=kubelet.invalid_manifest(path, message),
                 at=now,
                 resource_version=0,
             )
@@ -285,9 +285,7 @@ def _with_remarks(
     text = "; ".join(str(each) for each in remarks)
     finding = EventManifestRemarks(path=workload.origin, cause=text)
     message = events.message(finding, map(Cause.of, remarks))
-    return state.with_event(
-        event_of(workload.pod, kind, kubelet_events.MANIFEST_REMARKS, message, now)
-    )
+    return state.with_event(event_of(workload.pod, kind, kubelet.MANIFEST_REMARKS, message, now))
 
 
 def _same_content(one: Workload, other: Workload) -> bool:

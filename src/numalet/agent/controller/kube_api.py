@@ -22,8 +22,8 @@ from numalet.agent.servers.endpoints import KubeApi
 from numalet.core.model.findings import BadInput
 from numalet.core.model.value import Value
 from numalet.dashboard import history
+from numalet.dashboard.application import served as served_dashboard
 from numalet.dashboard.remembering import remembering
-from numalet.dashboard.served import served as served_dashboard
 
 
 class Serving(Value):

@@ -17,7 +17,7 @@ from numalet.core.model.value import Value
 from numalet.core.workload import folding, lifecycle
 from numalet.core.workload.records import EventKind, PodRecord
 from numalet.core.workload.spec import WorkloadSource
-from numalet.wording import kubelet_events
+from numalet.wording import kubelet
 
 
 class StartContainer(Value):
@@ -107,16 +107,16 @@ def _with_overdue(state: NodeState, uids: Iterable[str], now: datetime) -> NodeS
     """Add events for pods that are no longer waited for."""
     for uid in uids:
         pod = state.records[uid].workload.pod
-        reason, message = kubelet_events.EXCEEDED_GRACE_PERIOD, kubelet_events.NOT_KILLED
+        reason, message = kubelet.EXCEEDED_GRACE_PERIOD, kubelet.NOT_KILLED
         state = state.with_event(decisions.event_of(pod, EventKind.WARNING, reason, message, now))
     return state
 
 
 def _with_killing(state: NodeState, record: PodRecord, name: str, now: datetime) -> NodeState:
-    message = kubelet_events.killing(name)
+    message = kubelet.killing(name)
     pod = record.workload.pod
     return state.with_event(
-        decisions.event_of(pod, EventKind.NORMAL, kubelet_events.KILLING, message, now, name)
+        decisions.event_of(pod, EventKind.NORMAL, kubelet.KILLING, message, now, name)
     )
 
 

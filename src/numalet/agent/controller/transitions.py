@@ -48,7 +48,7 @@ from numalet.core.workload import folding, lifecycle
 from numalet.core.workload.records import EventKind, NodeEvent
 from numalet.core.workload.run import Cause, ContainerPhase, PodRun
 from numalet.io.findings.devices import DevicesIdMissing
-from numalet.wording import kubelet_events
+from numalet.wording import kubelet
 
 
 def after_fact(state: NodeState, fact: Fact, now: datetime) -> NodeState:
@@ -94,7 +94,7 @@ def _devices_reported(
     if len(named) == len(devices):
         return after
     finding = DevicesIdMissing(resource=resource)
-    reason = kubelet_events.DEVICE_WITHOUT_ID
+    reason = kubelet.DEVICE_WITHOUT_ID
     return after.with_event(_node_event(EventKind.WARNING, reason, finding, now))
 
 
@@ -146,8 +146,8 @@ def _began(
             )
             kind, reason, message = (
                 EventKind.NORMAL,
-                kubelet_events.STARTED,
-                kubelet_events.started(name),
+                kubelet.STARTED,
+                kubelet.started(name),
             )
         case NotStarted(why):
             cause = Cause.of(why)
@@ -156,7 +156,7 @@ def _began(
             )
             kind, reason, message = (
                 EventKind.WARNING,
-                kubelet_events.FAILED,
+                kubelet.FAILED,
                 events.message(EventStartFailed(cause=str(why)), [cause]),
             )
         case _:
@@ -165,9 +165,9 @@ def _began(
     if after is state:
         return state
     if kind is EventKind.NORMAL:
-        text = kubelet_events.created(name)
+        text = kubelet.created(name)
         # The kubelet emits Created and Started; the runtime here does both in one step.
-        after = _with_event(after, key, kind, kubelet_events.CREATED, text, now)
+        after = _with_event(after, key, kind, kubelet.CREATED, text, now)
     return _with_event(after, key, kind, reason, message, now)
 
 
@@ -176,7 +176,7 @@ def _delayed(state: NodeState, key: ContainerKey, why: NotStarted, now: datetime
     if key.pod_uid not in state.records:
         return counted
     message = events.message(EventStartDelayed(cause=str(why.why)), [Cause.of(why.why)])
-    reason = kubelet_events.START_DELAYED
+    reason = kubelet.START_DELAYED
     return _with_event(counted, key, EventKind.WARNING, reason, message, now)
 
 
@@ -192,8 +192,8 @@ def _ended(state: NodeState, end: Ended, now: datetime) -> NodeState:
     if not run.back_off_seconds or not again or lifecycle.is_ending(record.workload, record.run):
         return after
     pod = record.workload.pod
-    message = kubelet_events.back_off(name, pod.name, pod.namespace, pod.uid)
-    return _with_event(after, key, EventKind.WARNING, kubelet_events.BACK_OFF, message, now)
+    message = kubelet.back_off(name, pod.name, pod.namespace, pod.uid)
+    return _with_event(after, key, EventKind.WARNING, kubelet.BACK_OFF, message, now)
 
 
 def _resynced(state: NodeState, result: ResyncResult, now: datetime) -> NodeState:
@@ -203,16 +203,14 @@ def _resynced(state: NodeState, result: ResyncResult, now: datetime) -> NodeStat
         if key.pod_uid in state.records:
             message = events.message(EventDriftCorrected(settings=", ".join(settings)))
             state = _with_event(
-                state, key, EventKind.WARNING, kubelet_events.DRIFT_CORRECTED, message, now
+                state, key, EventKind.WARNING, kubelet.DRIFT_CORRECTED, message, now
             )
     for key, refusal in result.not_held.items():
         if key.pod_uid in state.records:
             message = events.message(
                 EventDriftNotCorrected(cause=str(refusal.why)), [Cause.of(refusal.why)]
             )
-            state = _with_event(
-                state, key, EventKind.WARNING, kubelet_events.NOT_HELD, message, now
-            )
+            state = _with_event(state, key, EventKind.WARNING, kubelet.NOT_HELD, message, now)
     return state
 
 
@@ -227,17 +225,15 @@ def _kubelet_seen(state: NodeState, seen: KubeletSeen, now: datetime) -> NodeSta
     for name in (*observation.changed, *observation.removed):
         after = after.counted(KUBELET_STATE_CHANGES, (("file", name),))
     for note in observation.notes:
-        after = after.with_event(
-            _node_event(EventKind.NORMAL, kubelet_events.KUBELET_STARTED, note, now)
-        )
+        after = after.with_event(_node_event(EventKind.NORMAL, kubelet.KUBELET_STARTED, note, now))
     for problem in observation.news:
         after = after.with_event(_problem_event(observation, problem, now))
     return after
 
 
 _REASONS: Final[Mapping[str, str]] = {
-    observed_kubelet.NOT_RUNNING: kubelet_events.KUBELET_NOT_RUNNING,
-    observed_kubelet.KEEPS_RESTARTING: kubelet_events.KUBELET_KEEPS_RESTARTING,
+    observed_kubelet.NOT_RUNNING: kubelet.KUBELET_NOT_RUNNING,
+    observed_kubelet.KEEPS_RESTARTING: kubelet.KUBELET_KEEPS_RESTARTING,
 }
 
 
@@ -260,13 +256,13 @@ def _problem_event(
     """An event about a kubelet's container, or the node."""
     key = problem.key
     if key is None:
-        reason = _REASONS.get(problem.finding.code, kubelet_events.STATE_IN_DOUBT)
+        reason = _REASONS.get(problem.finding.code, kubelet.STATE_IN_DOUBT)
         return _node_event(EventKind.WARNING, reason, problem.finding, now)
     name = observation.evidence.pods.get(key.pod_uid, PodName("", key.pod_uid))
     message = events.located(problem.finding)
     return NodeEvent(
         kind=EventKind.WARNING,
-        reason=kubelet_events.NOT_AS_PROMISED,
+        reason=kubelet.NOT_AS_PROMISED,
         message=message.text,
         causes=message.causes,
         at=now,

@@ -26,7 +26,7 @@ from numalet.core.workload.records import EventKind, PodRecord
 from numalet.core.workload.run import Cause, ContainerPhase
 from numalet.insight.state.rebase import Lost
 from numalet.shared.findings import lost_promises
-from numalet.wording import kubelet, kubelet_events
+from numalet.wording import kubelet
 
 _UP = (ContainerPhase.STARTING, ContainerPhase.RUNNING)
 
@@ -38,7 +38,7 @@ def with_lost(state: NodeState, lost: Sequence[Lost], now: datetime) -> NodeStat
         key = each.key
         if key.pod_uid not in state.records:
             continue
-        reason = kubelet_events.PROMISE_LOST
+        reason = kubelet.PROMISE_LOST
         lost_promise = EventPromiseLost(file=each.file, cause=str(each.why))
         message = events.message(lost_promise, [Cause.of(each.why)])
         state = _with_event(
@@ -67,7 +67,7 @@ def kept(state: NodeState, decided: Decided, record: PodRecord, now: datetime) -
     # An older release stored the same reason as a text, with its event.
     if lost_promises.why(record.run.causes) == verdict.message:
         return state
-    reason = kubelet_events.UNPROMISED
+    reason = kubelet.UNPROMISED
     finding = EventUnpromised(reason=verdict.reason, cause=verdict.message)
     message = events.message(finding, causes)
     return _with_event(state, record.uid, EventKind.WARNING, reason, message, now)
@@ -80,7 +80,7 @@ def admitted(state: NodeState, before: PodRecord, moved: Sequence[str], now: dat
         state = state.with_run(uid, replace(state.records[uid].run, causes=()))
     for name in moved:
         reason, message = (
-            kubelet_events.PROMISED_ANEW,
+            kubelet.PROMISED_ANEW,
             events.message(EventPromisedAnew(container=name)),
         )
         state = _with_event(state, uid, EventKind.NORMAL, reason, message, now, name)

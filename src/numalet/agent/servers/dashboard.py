@@ -20,8 +20,8 @@ from numalet.core.snapshot.placement import Placement
 from numalet.core.workload import lifecycle
 from numalet.core.workload.records import EventKind, NodeEvent, PodRecord
 from numalet.dashboard import node_views
+from numalet.dashboard.application import Link
 from numalet.dashboard.node_views import ShownNode
-from numalet.dashboard.served import Link
 from numalet.dashboard.sources import (
     EventRow,
     HistoryPoint,

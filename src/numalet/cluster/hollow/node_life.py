@@ -44,7 +44,7 @@ from numalet.core.workload.run import (
     ExitReason,
     PodRun,
 )
-from numalet.wording import kubelet, kubelet_events
+from numalet.wording import kubelet
 
 
 def after(life: NodeLife, event: LifeEvent, now: datetime) -> tuple[NodeLife, tuple[Action, ...]]:
@@ -228,8 +228,8 @@ class _Step(Mutable):
             self.node = self.node.container_started(ContainerKey(held.record.uid, name))
             held = _foreseen(_with_run(held, run), name)
             for reason, text in (
-                (kubelet_events.CREATED, kubelet_events.created(name)),
-                (kubelet_events.STARTED, kubelet_events.started(name)),
+                (kubelet.CREATED, kubelet.created(name)),
+                (kubelet.STARTED, kubelet.started(name)),
             ):
                 self._say(held.record.uid, held, EventKind.NORMAL, reason, text, name)
         return held
@@ -239,8 +239,8 @@ class _Step(Mutable):
         for stop in steps.stop:
             run = held.record.run
             if not run.of(stop.container).asked_to_end:
-                text = kubelet_events.killing(stop.container)
-                reason, kind = kubelet_events.KILLING, EventKind.NORMAL
+                text = kubelet.killing(stop.container)
+                reason, kind = kubelet.KILLING, EventKind.NORMAL
                 self._say(held.record.uid, held, kind, reason, text, stop.container)
                 held = _with_run(held, folding.asked_to_end(run, [stop.container]))
             grace = timedelta(seconds=stop.grace_seconds)

@@ -11,7 +11,7 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from numalet.core.model import numa_mask
-from numalet.drawing import letters, svg, text
+from numalet.drawing import sheets, svg
 from numalet.drawing.node.pen import BAR_PX, LINE_PX, PAD_PX, Box, Pen
 from numalet.insight.maps import accelerator_memory
 from numalet.insight.maps.node_map import DeviceUse, MapDevice, NumaBlock
@@ -111,7 +111,7 @@ def _chip(pen: Pen, group: Element, device: MapDevice, box: Box) -> None:
     _shape(chip, device.state, shape)
     place = Box(box.left + _SHAPE_PX, box.top, box.width - _SHAPE_PX - 4, box.height)
     state = "" if device.state is DeviceUse.FREE else f" {_WORDS[device.state]}"
-    letter = letters.letter(colour) if held else ""
+    letter = sheets.letter(colour) if held else ""
     suffix = f"{state} {letter}".rstrip()
     shown = f"{_short_id(device.device_id, suffix, place.width)}{suffix}"
     pen.line(chip, shown, place, "figure bad" if state == " unhealthy" else "figure")
@@ -119,8 +119,8 @@ def _chip(pen: Pen, group: Element, device: MapDevice, box: Box) -> None:
 
 def _short_id(device_id: str, suffix: str, room_px: float) -> str:
     """Return the id; for a long one its end, where ids of one plugin differ."""
-    room_px -= text.width_px(suffix, "small")
-    backwards = text.shortened(device_id[::-1], room_px, "small")
+    room_px -= svg.text_width_px(suffix, "small")
+    backwards = svg.shortened_text(device_id[::-1], room_px, "small")
     return backwards[::-1]
 
 

@@ -1,15 +1,18 @@
-"""The margins around the blocks: legend, devices of several nodes, distances."""
+"""The margins around the blocks: legend, distances, and marks for equal empty nodes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from numalet.core.model import numa_mask
-from numalet.drawing import svg, text
-from numalet.drawing.node.layout import GAP_PX
+from numalet.core.model import cpu_set, numa_mask
+from numalet.drawing import svg
+from numalet.drawing.node.layout import GAP_PX, MINI_GAP_PX, MINI_PX
 from numalet.drawing.node.pen import LINE_PX, SMALL_PX, Box, Pen
+from numalet.insight.maps.node_map import NumaBlock
 from numalet.insight.maps.resource_maps import CpuUse
+from numalet.wording import numbers
 
 _SWATCH_PX: Final = 12
 _MOST_IN_MATRIX: Final = 16
@@ -23,7 +26,7 @@ def legend(pen: Pen, picture: Element, width_px: int) -> float:
     """Draw the meaning of the used colours, patterns and letters; return the lower end."""
     left, top = 0.0, 0.0
     for css_class, words in _legend_rows(pen):
-        wide = min(_SWATCH_PX + 4 + text.width_px(words, "small") + 1, width_px)
+        wide = min(_SWATCH_PX + 4 + svg.text_width_px(words, "small") + 1, width_px)
         if left and left + wide > width_px:
             left, top = 0.0, top + LINE_PX + 4
         swatch = Box(left, top + 2, _SWATCH_PX, _SWATCH_PX)
@@ -46,7 +49,7 @@ def distances(pen: Pen, picture: Element, top_px: float, width_px: int) -> float
     """Draw the distances as a table, or a reference if it were large; return the lower end."""
     if len(pen.chart.nodes) <= _MOST_IN_MATRIX:
         return _matrix(pen, picture, top_px, width_px)
-    for line in text.lines(_IN_TITLES, width_px, 3):
+    for line in svg.text_lines(_IN_TITLES, width_px, 3):
         pen.line(picture, line, Box(0, top_px, width_px), "small")
         top_px += LINE_PX
     return top_px
@@ -108,3 +111,56 @@ def _centred(picture: Element, words: str, box: Box, css_class: str) -> None:
         picture, "text", words, css_class=css_class, x=box.left + box.width / 2,
         y=box.top + (box.height + SMALL_PX * 0.72) / 2, text_anchor="middle",
     )  # fmt: skip
+
+
+_BAR_PX: Final = 4
+_ROUND: Final = 8
+_HEIGHT_PX: Final = LINE_PX + _BAR_PX + 4
+
+
+def mark_alike(pen: Pen, group: Element, blocks: Sequence[NumaBlock], place: Box) -> float:
+    """Mark each of several NUMA nodes by its id and memory; return the lower end."""
+    per_line = max(1, int((place.width + MINI_GAP_PX) // (MINI_PX + MINI_GAP_PX)))
+    if per_line > _ROUND:
+        # Ids are easier to find in lines of 8 or 16.
+        per_line -= per_line % _ROUND
+    line_px = _HEIGHT_PX + MINI_GAP_PX
+    for at, block in enumerate(blocks):
+        left = place.left + at % per_line * (MINI_PX + MINI_GAP_PX)
+        top = place.top + at // per_line * line_px
+        _mini(pen, group, block, Box(left, top, MINI_PX, _HEIGHT_PX))
+    return place.top + -(-len(blocks) // per_line) * line_px
+
+
+def _mini(pen: Pen, group: Element, block: NumaBlock, place: Box) -> None:
+    parent = group
+    if pen.link is not None:
+        address = pen.link(pen.opened | {block.node_id})
+        parent = svg.add(group, "a", href=address, aria_label=f"NUMA node {block.node_id}: open")
+    pen.rect(
+        parent, place, "mini", _words(pen, block), mark_id=f"n{block.node_id}-mini",
+        data_alike=str(block.node_id),
+    )  # fmt: skip
+    svg.add(
+        parent, "text", str(block.node_id), css_class="small", x=place.left + place.width / 2,
+        y=place.top + 13, text_anchor="middle", aria_hidden="true",
+    )  # fmt: skip
+    bar = Box(place.left + 4, place.top + LINE_PX, place.width - 8, _BAR_PX)
+    total = sum(each.total_bytes for each in block.memory)
+    kept = sum(each.kept_back_bytes for each in block.memory)
+    pen.rect(parent, bar, "free", f"free memory of NUMA node {block.node_id}")
+    if kept:
+        held = Box(bar.left, bar.top, bar.width * kept / total, bar.height)
+        pen.rect(parent, held, "kept", f"reserved on NUMA node {block.node_id}")
+
+
+def _words(pen: Pen, block: NumaBlock) -> str:
+    parts = [f"NUMA node {block.node_id}"]
+    if block.cpus:
+        listed = cpu_set.text(cell.cpu for cell in block.cpus)
+        parts.append(f"{numbers.counted(len(block.cpus), 'CPU')}: {listed}")
+    total = sum(each.total_bytes for each in block.memory)
+    parts.append(f"{numbers.rounded_size(total)} of memory, huge pages included")
+    if distances := distance_words(pen, block.node_id):
+        parts.append(distances)
+    return "; ".join(parts)

@@ -1,4 +1,4 @@
-"""Shared state of the parts of a node drawing: value, colours, ids, lines of text."""
+"""Shared state and style of the parts of a node drawing: value, colours, patterns, ids, lines."""
 
 from __future__ import annotations
 
@@ -7,10 +7,82 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from numalet.core.model.value import Value
-from numalet.drawing import letters, svg, text, tokens
-from numalet.drawing.hues import Hues
-from numalet.drawing.node.style import pattern
+from numalet.drawing import sheets, svg, tokens
+from numalet.drawing.sheets import Hues
 from numalet.insight.maps.node_map import MapPod, NodeMap
+
+_SMALL: Final = tokens.TEXT_PX["small"]
+
+# Each colour is accompanied by a pattern, a shape, a letter or a word.
+STYLE: Final = (
+    tokens.custom_properties() + "svg.node{max-width:100%;height:auto;print-color-adjust:exact;"
+    "-webkit-print-color-adjust:exact}"
+    f"svg.node text{{font:{tokens.TEXT_PX['body']}px/1 {tokens.FONT};fill:var(--ink);"
+    "font-variant-numeric:tabular-nums}"
+    f"svg.node text.small{{font-size:{_SMALL}px;fill:var(--ink-2)}}"
+    f"svg.node text.figure{{font-size:{_SMALL}px}}"
+    "svg.node text.heading{font-weight:600}"
+    "svg.node a text{fill:var(--accent);text-decoration:underline}"
+    "svg.node .block{fill:var(--surface);stroke:var(--line)}"
+    "svg.node .section{fill:none;stroke:var(--line)}"
+    "svg.node .grouped{stroke:var(--accent);stroke-width:2;stroke-dasharray:6 3}"
+    "svg.node .core{fill:var(--line)}"
+    "svg.node .chip{fill:var(--paper);stroke:var(--ink-2)}"
+    "svg.node .free{fill:var(--free);stroke:var(--ink-2)}"
+    "svg.node .bar{fill:none;stroke:var(--ink-2);pointer-events:none}"
+    "svg.node .shared-ground{fill:var(--shared)}svg.node .shared-line{fill:var(--ink-2)}"
+    "svg.node .kept-ground{fill:var(--kept)}svg.node .kept-line{stroke:var(--paper);fill:none}"
+    "svg.node .joint-ground{fill:var(--holder)}"
+    "svg.node .joint-line{stroke:var(--paper);stroke-width:2;fill:none}"
+    "svg.node .holder{fill:var(--holder)}"
+    + sheets.letter_style("svg.node")
+    + "svg.node text.on-holder{fill:var(--on-holder)}"
+    "svg.node .ok{fill:none;stroke:var(--good);stroke-width:1.5}"
+    "svg.node .busy{fill:var(--ink)}"
+    "svg.node .broken{fill:none;stroke:var(--bad);stroke-width:2}"
+    "svg.node text.bad{fill:var(--bad)}"
+    "svg.node .cell{fill:none;stroke:var(--line)}"
+    "svg.node .mini{fill:var(--paper);stroke:var(--line)}"
+    "svg.node .own{fill:var(--shared);stroke:var(--line)}"
+    ".some-lit svg.node [data-pod]:not(.lit){opacity:.3}"
+    "svg.node .lit{stroke:var(--accent);stroke-width:2}"
+    "svg.node .lit text,svg.node text.lit{stroke:none}"
+    "@media (prefers-reduced-motion:no-preference){svg.node rect{transition:"
+    + ",".join(
+        f"{what} {tokens.MOVE_MS}ms" for what in ("x", "y", "width", "height", "fill", "opacity")
+    )
+    + "}}"
+)
+
+
+def add_patterns(picture: Element, prefix: str) -> None:
+    """Add the fills of classes without a colour; ``fill`` names them."""
+    definitions = svg.add(picture, "defs")
+    kept = _stripes(definitions, f"{prefix}kept", "kept", 4)
+    svg.add(kept, "path", css_class="kept-line", d="M-1 1l2-2M0 4l4-4M3 5l2-2")
+    joint = _stripes(definitions, f"{prefix}joint", "joint", 8)
+    svg.add(joint, "path", css_class="joint-line", d="M-2 -2l12 12M-2 6l4 4M6 -2l4 4")
+    shared = svg.add(
+        definitions, "pattern", id=f"{prefix}shared", width=1, height=1,
+        patternContentUnits="objectBoundingBox",
+    )  # fmt: skip
+    svg.add(shared, "rect", css_class="shared-ground", width=1, height=1)
+    svg.add(shared, "rect", css_class="shared-line", x=0.25, y=0.42, width=0.5, height=0.16)
+
+
+def pattern(prefix: str, name: str) -> str:
+    """Return ``fill`` for ``kept``, ``joint`` or ``shared``; empty for classes with a colour."""
+    return f"url(#{prefix}{name})" if name in {"kept", "joint", "shared"} else ""
+
+
+def _stripes(definitions: Element, name: str, css_class: str, size_px: int) -> Element:
+    stripes = svg.add(
+        definitions, "pattern", id=name, width=size_px, height=size_px,
+        patternUnits="userSpaceOnUse",
+    )  # fmt: skip
+    svg.add(stripes, "rect", css_class=f"{css_class}-ground", width=size_px, height=size_px)
+    return stripes
+
 
 SMALL_PX: Final = tokens.TEXT_PX["small"]
 LINE_PX: Final = 16
@@ -61,7 +133,7 @@ class Pen(Value, kw_only=True):
         """Draw a line of text that fits into a box; if it is cut, its title has the whole."""
         bold = css_class in {"heading", "letter"}
         size = "body" if css_class == "heading" else "small"
-        shown = text.shortened(words, box.width, size, is_bold=bold)
+        shown = svg.shortened_text(words, box.width, size, is_bold=bold)
         if not shown:
             return None
         baseline = box.top + (box.height + tokens.TEXT_PX[size] * 0.72) / 2
@@ -74,7 +146,7 @@ class Pen(Value, kw_only=True):
 
     def paragraph(self, parent: Element, words: str, box: Box, most: int = 3) -> float:
         """Draw text in at most ``most`` lines, the first in the box; return the lower end."""
-        lines = text.lines(words, box.width, most, "small")
+        lines = svg.text_lines(words, box.width, most, "small")
         whole = "" if " ".join(lines) == words else words
         for at, shown in enumerate(lines):
             below = Box(box.left, box.top + at * box.height, box.width, box.height)
@@ -83,7 +155,7 @@ class Pen(Value, kw_only=True):
 
     def letter_in(self, parent: Element, css_class: str, box: Box) -> None:
         """Draw the letter of a colour in the middle of a mark, if it is large enough."""
-        letters.mark(parent, css_class, box.left, box.top, box.width, box.height)
+        sheets.mark_letter(parent, css_class, box.left, box.top, box.width, box.height)
 
 
 class Box(Value):

@@ -19,7 +19,7 @@ from numalet.core.cluster.cluster import ClusterNode, ClusterPod, Taint, TaintEf
 from numalet.core.model import pod_demand, resources
 from numalet.core.model.node_constraints import UNCONSTRAINED, NodeConstraints, NodeIdentity
 from numalet.core.model.value import Value, replace
-from numalet.wording import english, numbers
+from numalet.wording import explanations, numbers
 
 
 class Worded(Value):
@@ -30,7 +30,7 @@ class Worded(Value):
 
     @property
     def text(self) -> str:
-        return self.sentence.format(**english.fields_of(self))
+        return self.sentence.format(**explanations.fields_of(self))
 
 
 class WordedAmount(Worded):
@@ -43,7 +43,7 @@ class WordedAmount(Worded):
     @property
     def text(self) -> str:
         sentence = self.of_cpus if self.resource == resources.CPU else self.sentence
-        return sentence.format(**english.fields_of(self) | self._amounts())
+        return sentence.format(**explanations.fields_of(self) | self._amounts())
 
     def _amounts(self) -> dict[str, Any]:
         return {"asked": numbers.amount(self.resource, self.asked)}

@@ -24,7 +24,7 @@ from numalet.core.model import numa_mask, pod_demand, resources
 from numalet.core.model.pod import Pod
 from numalet.core.model.pod_demand import Overhead
 from numalet.insight.fleet.kube_scheduler import Worded, WordedAmount
-from numalet.wording import english, numbers
+from numalet.wording import explanations, numbers
 
 
 def is_whole(rules: NodeRules) -> bool:
@@ -179,7 +179,7 @@ def of(facts: StateFacts, pod: Pod, rejection: Rejection) -> Obstacle:
     asked = _named(facts, pod)
     if isinstance(rejection, NotAligned) and len(asked) > 1:
         return NotOnOne(asked, rules.topology.policy.value)
-    return RefusedOtherwise(_code(rejection), english.of_reason(rejection))
+    return RefusedOtherwise(_code(rejection), explanations.of_reason(rejection))
 
 
 def _code(rejection: Rejection) -> str:

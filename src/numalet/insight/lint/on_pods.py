@@ -20,7 +20,7 @@ from numalet.core.node.node import Node
 from numalet.insight import decision_notes
 from numalet.insight.lint.lint_finding import LintFinding, LintNote
 from numalet.insight.lint.subject import LintSubject
-from numalet.wording import english, kubelet, numbers
+from numalet.wording import explanations, kubelet, numbers
 
 _EMPTY_NODE: Final = (
     "A pod that an empty node does not admit is rejected there every time, and whatever made it "
@@ -208,7 +208,9 @@ def _crashing(
     subject: LintSubject, pod: Pod, rejection: KubeletWouldCrash, more: str
 ) -> Iterator[Finding]:
     where = subject.place_of(pod, "")
-    yield LintPodCrashesKubelet(pod=f"{pod}{more}", cause=english.of_reason(rejection), where=where)
+    yield LintPodCrashesKubelet(
+        pod=f"{pod}{more}", cause=explanations.of_reason(rejection), where=where
+    )
 
 
 def _too_much(
@@ -277,7 +279,7 @@ def _too_much_together(
     return never(
         pod=f"{pod}{more}",
         reason=kubelet.reason(rejection),
-        cause=english.of_reason(rejection),
+        cause=explanations.of_reason(rejection),
         ways="; or ".join(ways[:_MOST_WAYS]),
         where=subject.place_of(pod, ""),
     )

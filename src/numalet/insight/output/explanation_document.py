@@ -43,7 +43,7 @@ from numalet.insight.output.explanation_types import (
     SetDocument,
     SubjectDocument,
 )
-from numalet.wording import english, explanations, kubelet, kubelet_start, numbers
+from numalet.wording import explanations, kubelet, kubelet_start, numbers
 
 NameOf = Callable[[str], str]
 
@@ -126,8 +126,8 @@ def _pod(pod: Pod) -> PodDocument:
 
 
 def _reason(reason: Reason) -> ReasonDocument:
-    figures = {name: _plain(name, value) for name, value in english.fields_of(reason).items()}
-    return ReasonDocument(reason.code, english.of_reason(reason), figures)
+    figures = {name: _plain(name, value) for name, value in explanations.fields_of(reason).items()}
+    return ReasonDocument(reason.code, explanations.of_reason(reason), figures)
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -16,7 +16,7 @@ from numalet.insight.output.explanation_types import (
     SetDocument,
     SubjectDocument,
 )
-from numalet.wording import english, explanations
+from numalet.wording import explanations
 
 _MOST_SETS: Final = 12
 
@@ -154,4 +154,4 @@ def _verdict(subject: SubjectDocument, chosen: _Nodes | None, policy: str) -> st
     merged = subject.merged
     mask = None if chosen is None else numa_mask.of(chosen)
     verb = "accepts" if merged.admit else "does not accept"
-    return f"{policy} {verb} {english.hint(Hint(mask, merged.preferred))}"
+    return f"{policy} {verb} {explanations.hint(Hint(mask, merged.preferred))}"

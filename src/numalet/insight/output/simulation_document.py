@@ -49,7 +49,7 @@ from numalet.insight.output.simulation_types import (
 from numalet.insight.simulate import outcome
 from numalet.insight.simulate.outcome import LinuxSettings, Settings, WindowsSettings
 from numalet.insight.simulate.session import Asked, NotRestarted, Record, Removed, Restarted
-from numalet.wording import english, kubelet, kubelet_start
+from numalet.wording import explanations, kubelet, kubelet_start
 
 
 def simulation(
@@ -139,7 +139,7 @@ def _decision(decision: Decision) -> DecisionDocument:
         runtime = outcome.runtime_settings(decision)
         document.runtime = {name: _settings(settings) for name, settings in runtime.items()}
     else:
-        document.why = english.of_reason(rejection)
+        document.why = explanations.of_reason(rejection)
         document.code = rejection.code
         status, event = kubelet.status(rejection), kubelet.event(rejection)
         document.status = StatusDocument("Failed", status["reason"], status["message"])

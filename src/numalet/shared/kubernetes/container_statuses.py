@@ -11,7 +11,7 @@ from numalet.core.workload.records import PodRecord
 from numalet.core.workload.run import ContainerPhase, ContainerRun, Exit, ExitReason
 from numalet.core.workload.spec import ContainerSpec
 from numalet.shared.findings import runtime
-from numalet.wording import kubelet_status
+from numalet.wording import kubelet
 
 _INIT_KINDS: Final = (ContainerKind.INIT, ContainerKind.SIDECAR)
 
@@ -73,16 +73,16 @@ def _state(record: PodRecord, container: ContainerSpec, run: ContainerRun) -> di
     # ``lastState``.
     if _waits_for_restart(record, container, run):
         pod = record.workload.pod
-        message = kubelet_status.waiting_to_restart(
+        message = kubelet.waiting_to_restart(
             run.back_off_seconds, container.name, pod.name, pod.namespace, pod.uid
         )
-        return {"waiting": {"reason": kubelet_status.CRASH_LOOP, "message": message}}
+        return {"waiting": {"reason": kubelet.CRASH_LOOP, "message": message}}
     return {"terminated": _terminated(record, run, run.last_exit)}
 
 
 def _waiting_reason(record: PodRecord) -> str:
     has_init = any(each.kind in _INIT_KINDS for each in record.workload.containers)
-    return kubelet_status.POD_INITIALIZING if has_init else kubelet_status.CONTAINER_CREATING
+    return kubelet.POD_INITIALIZING if has_init else kubelet.CONTAINER_CREATING
 
 
 def _held_up(record: PodRecord) -> dict[str, str]:
@@ -91,7 +91,7 @@ def _held_up(record: PodRecord) -> dict[str, str]:
         return {}
     # The record does not say which of them have ended, only that the pod starts after the last.
     names = [each.name for each in record.run.evicted]
-    return {"message": kubelet_status.waiting_for(names)} if names else {}
+    return {"message": kubelet.waiting_for(names)} if names else {}
 
 
 def _waits_for_restart(record: PodRecord, container: ContainerSpec, run: ContainerRun) -> bool:
@@ -106,7 +106,7 @@ def _terminated(record: PodRecord, run: ContainerRun, exit_: Exit) -> dict[str, 
     cause = exit_.cause
     message = "" if cause is None else runtime.sentence(cause.code, cause.fields)
     if not message and exit_.reason is ExitReason.UNKNOWN:
-        message = kubelet_status.lost()
+        message = kubelet.lost()
     terminated: dict[str, Any] = {"exitCode": exit_.code, "reason": exit_.reason.value}
     if exit_.signal is not None:
         terminated["signal"] = exit_.signal

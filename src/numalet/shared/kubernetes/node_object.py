@@ -16,7 +16,7 @@ from numalet.core.model.machine_info import OperatingSystem
 from numalet.core.model.quantity import Quantity
 from numalet.core.model.value import Value
 from numalet.core.node.node import Node
-from numalet.wording import kubelet_status
+from numalet.wording.kubelet import JUDGED, NODE_MESSAGES
 
 UNSCHEDULABLE_TAINT: Final = "node.kubernetes.io/unschedulable"
 _PRESSURES: Final = ("Memory", "Disk", "PID")
@@ -121,7 +121,7 @@ def _conditions(facts: NodeFacts) -> list[dict[str, Any]]:
         "type": "Ready",
         "status": "False" if facts.unready else "True",
         "reason": facts.unready.value if facts.unready else "AgentReady",
-        "message": kubelet_status.NODE_MESSAGES[facts.unready.value if facts.unready else ""],
+        "message": NODE_MESSAGES[facts.unready.value if facts.unready else ""],
     }
     pressures = [
         # The agent does not measure pressure, and "False" would claim that there is enough.
@@ -151,7 +151,7 @@ def _followed(release: FollowedRelease) -> dict[str, str]:
     if release.may_have_unknown_rules:
         reason = "KubeletReleaseUnknown"
     kubelet = f"kubelet {release.kubelet_version or 'of an unknown version'}"
-    message = kubelet_status.JUDGED.format(kubelet=kubelet, release=release.release.name)
+    message = JUDGED.format(kubelet=kubelet, release=release.release.name)
     return {
         "type": "KubeletReleaseFollowed",
         "status": status,

@@ -22,7 +22,7 @@ from numalet.core.workload.records import PodRecord
 from numalet.core.workload.run import ContainerRun, PodRun
 from numalet.shared.findings import lost_promises, notes
 from numalet.shared.kubernetes import container_statuses
-from numalet.wording import kubelet, kubelet_status
+from numalet.wording import kubelet
 
 ENFORCED: Final = "numalet.dev/Enforced"
 PROMISED: Final = "numalet.dev/Promised"
@@ -98,7 +98,7 @@ def _initialized(record: PodRecord, phase: PodPhase) -> _Condition:
         holds=False,
         since=_decided(record),
         reason="ContainersNotInitialized",
-        message=kubelet_status.incomplete(waiting),
+        message=kubelet.incomplete(waiting),
     )
 
 
@@ -112,7 +112,7 @@ def _ready(record: PodRecord, phase: PodPhase) -> list[_Condition]:
     elif phase is PodPhase.FAILED:
         reason = "PodFailed"
     elif missing:
-        reason, message = "ContainersNotReady", kubelet_status.unready(missing)
+        reason, message = "ContainersNotReady", kubelet.unready(missing)
     since = _latest_end(record, kinds) if reason else _latest_start(record)
     # The agent does not evaluate readiness gates, so both are equal.
     return [

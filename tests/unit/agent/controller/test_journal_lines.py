@@ -36,7 +36,7 @@ from numalet.core.workload.run import Cause
 from numalet.insight.state.rebase import RebaseCpusGone
 from numalet.io.findings.devices import DevicesIdMissing
 from numalet.shared.findings.runtime import RuntimeNotExecutable, RuntimeProgramNotFound
-from numalet.wording import kubelet, kubelet_events
+from numalet.wording import kubelet
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 GOLDEN = Path(__file__).with_name("golden") / "journal.jsonl"
@@ -55,27 +55,25 @@ def because(frame: type[Finding], *why: Finding, **fields: str) -> Message:
 NOT_FOUND = RuntimeProgramNotFound(program="it's {mine}")
 NOT_EXECUTABLE = RuntimeNotExecutable(program="mine", error="no")
 MESSAGES: dict[str, str | Message] = {
-    kubelet_events.STARTED: kubelet_events.started("main"),
+    kubelet.STARTED: kubelet.started("main"),
     "UnexpectedAdmissionError": kubelet.message(REFUSED),
-    kubelet_events.FAILED: because(EventStartFailed, NOT_FOUND),
-    kubelet_events.START_DELAYED: because(EventStartDelayed, NOT_EXECUTABLE),
-    kubelet_events.DRIFT_CORRECTED: events.message(
-        EventDriftCorrected(settings="cpuset.cpus, cpu.max")
-    ),
-    kubelet_events.NOT_HELD: because(EventDriftNotCorrected, NOT_EXECUTABLE),
-    kubelet_events.PROMISE_LOST: because(
+    kubelet.FAILED: because(EventStartFailed, NOT_FOUND),
+    kubelet.START_DELAYED: because(EventStartDelayed, NOT_EXECUTABLE),
+    kubelet.DRIFT_CORRECTED: events.message(EventDriftCorrected(settings="cpuset.cpus, cpu.max")),
+    kubelet.NOT_HELD: because(EventDriftNotCorrected, NOT_EXECUTABLE),
+    kubelet.PROMISE_LOST: because(
         EventPromiseLost, RebaseCpusGone(cpus="4-5"), file="cpu_manager_state"
     ),
-    kubelet_events.PROMISED_ANEW: events.message(EventPromisedAnew(container="main")),
-    kubelet_events.UNPROMISED: events.message(
+    kubelet.PROMISED_ANEW: events.message(EventPromisedAnew(container="main")),
+    kubelet.UNPROMISED: events.message(
         EventUnpromised(reason=kubelet.reason(REFUSED), cause=kubelet.message(REFUSED)),
         rejections.causes(REFUSED),
     ),
-    kubelet_events.MANIFEST_REMARKS: because(
+    kubelet.MANIFEST_REMARKS: because(
         EventManifestRemarks, NOT_FOUND, NOT_EXECUTABLE, path="/etc/pods/web.yaml"
     ),
-    kubelet_events.DEVICE_WITHOUT_ID: events.located(DevicesIdMissing(resource="example.com/gpu")),
-    kubelet_events.KUBELET_NOT_RUNNING: events.located(KubeletNotRunning(root="/var/lib/kubelet")),
+    kubelet.DEVICE_WITHOUT_ID: events.located(DevicesIdMissing(resource="example.com/gpu")),
+    kubelet.KUBELET_NOT_RUNNING: events.located(KubeletNotRunning(root="/var/lib/kubelet")),
     "NotAsPromised": events.located(
         KubeletCpusDiffer(promised="1-2", found="0-3", where=Location("default/web/main"))
     ),

@@ -9,7 +9,7 @@ from numalet.core.model.pod import Pod
 from numalet.insight.explain import story
 from numalet.insight.explain.considered_sets import AnswerKind
 from numalet.insight.maps import hint_map
-from numalet.wording import english
+from numalet.wording import explanations
 from values import whole_pods
 from values.whole_pods import asked, config, pod
 
@@ -27,9 +27,9 @@ def test_every_decision_has_a_story(of: Pod, scope: str, policy: str, behaviour:
     traced = story.trace(node, of)
 
     rejection = traced.decision.rejection
-    assert rejection is None or english.of_reason(rejection)
+    assert rejection is None or explanations.of_reason(rejection)
     if traced.refusal is not None:
-        assert english.of_reason(traced.refusal.reason)
+        assert explanations.of_reason(traced.refusal.reason)
 
 
 def test_the_sets_are_those_for_all_that_the_pod_asks_for() -> None:

@@ -13,7 +13,7 @@ from numalet.core.model.quantity import Quantity
 from numalet.core.workload.records import EventKind, NodeEvent
 from numalet.shared.kubernetes.event_object import event_object
 from numalet.shared.kubernetes.node_object import NodeFacts, Unready, node_object
-from numalet.wording import kubelet_status
+from numalet.wording import kubelet
 from values.builders import machine, node, rules
 from values.pod_runs import START, at, workload
 
@@ -85,7 +85,7 @@ def test_the_name_of_an_event_stays_and_differs_from_others() -> None:
     ("pause_seconds", "shown"), [(10, "10s"), (80, "1m20s"), (300, "5m0s"), (0.5, "500ms")]
 )
 def test_a_pause_is_written_as_the_kubelet_does(pause_seconds: float, shown: str) -> None:
-    text = kubelet_status.waiting_to_restart(pause_seconds, "c", "web", "shop", "u")
+    text = kubelet.waiting_to_restart(pause_seconds, "c", "web", "shop", "u")
     assert text == f"back-off {shown} restarting failed container=c pod=web_shop(u)"
 
 

@@ -24,7 +24,7 @@ from numalet.agent.servers.door import Door
 from numalet.agent.servers.endpoints import Address
 from numalet.core.model import input_error
 from numalet.core.model.findings import Location
-from numalet.dashboard.served import ServedDashboard
+from numalet.dashboard.application import ServedDashboard
 from numalet.io import os_problem
 from numalet.shared.web import accepting
 from numalet.shared.web.serving import serving
