@@ -36,7 +36,7 @@ _MODULES: Final = (
     "core.managers.memory.reasons",
     "core.model.input_error",
     "core.model.machine_shape",
-    "dashboard.findings",
+    "dashboard.history_points",
     "insight.decision_notes",
     "insight.explain.change",
     "insight.fleet.fit",

@@ -86,7 +86,7 @@ _KEYS: Final[Mapping[str, Callable[[ShownPod], Any]]] = {
 class ShownPods(Value, kw_only=True):
     """The shown lines, the number of all, and the choices of the filters."""
 
-    pod_lines: list[ShownPod]
+    lines: list[ShownPod]
     count: int
     filter: Filter
     statuses: list[str] = field(default_factory=list)

@@ -76,7 +76,7 @@ def clock(moment_s: float, *, with_seconds: bool = False) -> str:
     """Format a time of day in UTC, ``14:05`` or ``14:05:30``."""
     seconds = int(moment_s) % 86400
     shown = f"{seconds // 3600:02}:{seconds // 60 % 60:02}"
-    return f"{shown}:{seconds % 60:02}" if with_seconds else svg
+    return f"{shown}:{seconds % 60:02}" if with_seconds else shown
 
 
 _ROW_PX: Final = 24

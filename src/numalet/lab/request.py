@@ -172,7 +172,7 @@ class GuestRequest(Value, kw_only=True):
     folder: PurePosixPath
     environment: Mapping[str, str] = MappingProxyType({})
     hugepages: tuple[ReservedPages, ...] = ()
-    hugepage_arguments: tuple[str, ...] = ()
+    kernel_arguments: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     shares: tuple[Share, ...] = ()
     init: Init = Init.NONE
