@@ -521,10 +521,8 @@ def test_a_disk_without_room_is_a_clear_answer(tmp_path: Path) -> None:
         finally:
             faults.install(before)
         assert isinstance(answer, NotStarted)
-        assert (
-            answer.why.code,
-            answer.why.fields["error"],
-        ) == ("runtime/storage", "No space left on device")
+        assert answer.why.code == "runtime/storage"
+        assert "No space left on device" in answer.why.fields["error"]
         await started(ours, "true")
         await next_end(ours)
 

@@ -604,7 +604,7 @@ def test_an_agent_with_another_configuration_says_so_and_leaves_commands_alone(
         words, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS
     )
     assert done.returncode == 2
-    assert f"(processes {child.pid}) got their CPUs" in done.stderr
+    assert f"the processes {child.pid} of 'numalet run' got their CPUs" in done.stderr
     assert "rebase" not in done.stderr
     assert site.run("--", "true", cpus="100m").returncode == 0
     child.terminate()

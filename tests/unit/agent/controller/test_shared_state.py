@@ -18,13 +18,13 @@ import os, sys
 from pathlib import Path
 from numalet.agent.controller.shared_state import SharedState
 from numalet.core.model.findings import BadInput
-from numalet.wording import english
+from numalet.wording import explanations
 os.setgroups([])
 os.setuid(65534)
 try:
     SharedState(Path(sys.argv[1])).prepare()
 except BadInput as bad:
-    print(bad.findings[0].code, english.sentence(bad.findings[0]))
+    print(bad.findings[0].code, explanations.sentence(bad.findings[0]))
 """
 
 
