@@ -229,3 +229,15 @@ def test_hints_by_rule_are_those_by_enumeration() -> None:
     by_rule = replace(listed, tried=None)
     assert listed.hints() == by_rule.hints()
     assert shown(listed) == shown(by_rule)
+
+
+def test_hints_by_rule_contain_the_devices_of_init_containers() -> None:
+    first = container("i", ContainerKind.INIT, gpu="1")
+    then = container(gpu="2")
+    both = pod(first, then)
+    ledger = done(policy().allocate(node(gpu="a@0 b@0 c@1 d"), both, first, ANYWHERE))
+    answer = policy().container_hints(ledger, both, then)
+    assert isinstance(answer, dict)
+    listed = family(answer[GPU])
+    assert listed.reused == {"a"}
+    assert listed.hints() == replace(listed, tried=None).hints()
