@@ -91,10 +91,11 @@ class ServeOptions(Options):
 def serve(options: ServeOptions) -> None:
     """Serve metrics of each pool: stranded resources, trap nodes, fits of shapes, publishers' age.
 
-    They are current within about a second of a change in the cluster. While it can not be followed
-    they stay as they are, numalet_fleet_up is 0, and numalet_fleet_view_age_seconds says how old
-    they are. Alert rules for them are in packaging/prometheus. The line 'serving' on the error
-    stream says that the first answer is there; then /readyz answers 200, as /healthz does always.
+    The metrics follow a change in the cluster within about a second. While the API server cannot
+    be watched, they keep their last values, numalet_fleet_up is 0, and
+    numalet_fleet_view_age_seconds is their age. Alert rules are in packaging/prometheus. Once the
+    first answer is ready, the error stream has the line 'serving', and /readyz answers 200.
+    /healthz always answers 200.
     """
     from numalet.cli import fleet_sources
 

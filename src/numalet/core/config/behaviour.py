@@ -1,4 +1,4 @@
-"""Named rules: the kubelet's bugs and limits, each of which can be switched off.
+"""Named rules for the kubelet's bugs and limits. Each rule can be switched off.
 
 One engine serves both modes; a mode is a value of ``Behaviour``. ``EXACT`` is the kubelet with its
 bugs and limits; ``NATIVE`` is without them. Every rule has a test and a row in

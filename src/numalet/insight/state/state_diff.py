@@ -1,7 +1,7 @@
 """Compare the content of two sets of state files, member by member.
 
 Checksums and the order of members and blocks are ignored. A difference has a *subject* (a NUMA
-node, a container, a resource), a member of it, and both values, one of which may be absent.
+node, a container, a resource), a member of it, and both values. One value may be absent.
 """
 
 from __future__ import annotations

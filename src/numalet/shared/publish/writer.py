@@ -155,13 +155,15 @@ class ClassWriter:
     api: Applying
     _created: set[str] = field(default_factory=set, init=False)
 
-    async def ensure(self, node_objects: NodeObjects, *, anew: bool = False) -> None:
-        """Create the class if it is missing; with ``anew`` even if it was created before.
+    async def ensure(self, node_objects: NodeObjects, *, check_again: bool = False) -> None:
+        """Create the class if it is missing.
+
+        ``check_again`` creates it even if this process created it before: it may be deleted.
 
         Raises ``ApiRefused`` or ``ApiUnreachable``.
         """
         name = node_objects.class_name
-        if name in self._created and not anew:
+        if name in self._created and not check_again:
             return
         try:
             await self.api.create(numa_node_class.PATH, dict(node_objects.class_object))
@@ -189,7 +191,7 @@ def numa_node_writer(
 
     async def send(node_objects: NodeObjects) -> None:
         # Equal content is the refresh, which also restores a deleted class.
-        await classes.ensure(node_objects, anew=last == [node_objects])
+        await classes.ensure(node_objects, check_again=last == [node_objects])
         body = node_objects.node_object(node_name, utc_now(), owner)
         # Only this node writes these fields, so override other managers.
         await api.apply(f"{numa_node.PATH}/{node_name}", body, MANAGER, force=True)
