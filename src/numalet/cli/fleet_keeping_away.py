@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from numalet.cli.fleet_sources import FleetFormat, SourceOptions
 from numalet.cli.options import Options, option
 from numalet.core.model import input_error
+from numalet.core.model.findings import BadInput
 
 if TYPE_CHECKING:
     from numalet.insight.fleet.traps import Trap
@@ -59,10 +60,7 @@ def keep_away(
     from numalet.insight.fleet import traps as trapping
 
     if keeping.yes and not source.is_live:
-        raise input_error.Conflict(
-            "--undo, and --yes with --cordon or --taint, need a live cluster; leave --dump "
-            "and --fleet out"
-        ).bad_input()
+        raise _needs_live_cluster()
     cluster = fleet_sources.opened(source).cluster
     asked = [each.pod for each in shapes] if shapes else None
     answer = trapping.traps(cluster, asked)
@@ -103,6 +101,13 @@ def _kept(
     )
 
 
+def _needs_live_cluster() -> BadInput:
+    return input_error.Conflict(
+        "--undo, and --yes with --cordon or --taint, need a live cluster; leave --dump and "
+        "--fleet out"
+    ).bad_input()
+
+
 def _undone(keeping: KeepingOptions, source: SourceOptions) -> KeptAwayDocument:
     import asyncio
 
@@ -110,10 +115,7 @@ def _undone(keeping: KeepingOptions, source: SourceOptions) -> KeptAwayDocument:
     from numalet.insight.output.fleet_fit_document import KeptAwayDocument
 
     if not source.is_live:
-        raise input_error.Conflict(
-            "--undo, and --yes with --cordon or --taint, need a live cluster; leave --dump "
-            "and --fleet out"
-        ).bad_input()
+        raise _needs_live_cluster()
     server = source.cluster.access()
     every = asyncio.run(carrying_out.kept_away(server))
     nodes, over = every[: keeping.at_most], every[keeping.at_most :]

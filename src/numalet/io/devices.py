@@ -40,12 +40,7 @@ def named_devices(
             continue
         for resource, devices in lists.items():
             if resource in by_resource:
-                findings.add(
-                    input_error.Duplicate(
-                        f"resource {resource!r} is listed twice; put its devices into one list",
-                        where=Location(device_file.FLAG),
-                    )
-                )
+                findings.add(device_file.listed_twice(resource, Location(device_file.FLAG)))
             by_resource[resource] = devices
     findings.raise_errors()
     return by_resource

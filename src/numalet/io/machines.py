@@ -186,14 +186,7 @@ def _open_archive(path: Path, document: str, root: str | None) -> LoadedMachine:
     contents = archive.read_archive(path, document)
     names = list(contents.trees)
     if not names:
-        raise input_error.NotFound(
-            f"no machine in {document!r}",
-            expected=(
-                "devices/system/cpu and devices/system/node in it, in its sys folder, or "
-                "up to four folders below"
-            ),
-            where=where,
-        ).bad_input()
+        raise BadInput([roots.no_machine(document)])
     if root is None:
         if len(names) > 1:
             raise BadInput([roots.several(document, names, separator=":")])

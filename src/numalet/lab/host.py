@@ -85,21 +85,14 @@ def refuse_impossible(request: GuestRequest) -> None:
                 where=where,
             )
         )
-    for share in request.shares:
-        if not share.host.is_dir():
+    folders = [(share.host, str(share.host)) for share in request.shares]
+    for folder, place in (*folders, (request.root, "--root")):
+        if not folder.is_dir():
             findings.add(
                 input_error.NotFound(
-                    f"no such directory: {str(share.host)!r}; create it first",
-                    where=Location(str(share.host)),
+                    f"no such directory: {str(folder)!r}; create it first", where=Location(place)
                 )
             )
-    if not request.root.is_dir():
-        findings.add(
-            input_error.NotFound(
-                f"no such directory: {str(request.root)!r}; create it first",
-                where=Location("--root"),
-            )
-        )
     if findings.has_errors:
         raise BadInput(findings.all)
 

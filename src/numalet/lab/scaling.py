@@ -19,7 +19,7 @@ from numalet.core.model.machine import Machine, NumaNode
 from numalet.core.model.quantity import Quantity
 from numalet.core.model.quantity_error import QuantityError
 from numalet.core.model.value import Value
-from numalet.lab.topology import CpuLayout, Distances, GuestNode, Topology
+from numalet.lab.topology import CpuLayout, Distances, GuestNode, Topology, no_usable_node
 
 DEFAULT_MEMORY_MIB: Final = 2048
 _LEAST_NODE_MIB: Final = 64
@@ -55,10 +55,7 @@ def scaled(machine: Machine, memory_mib: int = DEFAULT_MEMORY_MIB) -> Scaled:
     # A node without memory and online CPUs does not exist for a guest.
     nodes = tuple(n for n in machine.nodes_by_id if n.memory_bytes or ask.online_part(machine, n))
     if not any(n.memory_bytes and ask.online_part(machine, n) for n in nodes):
-        raise input_error.Invalid(
-            "the guest cannot start: no node has both CPUs and memory",
-            where=Location(machine.source),
-        ).bad_input()
+        raise no_usable_node(machine.source)
     layout, order = _layout(machine, nodes)
     number = {cpu: place for place, cpu in enumerate(order)}
     nodes = tuple(sorted(nodes, key=lambda node: _rank(machine, node, number)))

@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 
 from numalet.core.model import input_error
 from numalet.core.model.cpu_set import EMPTY, CpuSet
-from numalet.core.model.findings import Location
+from numalet.core.model.findings import BadInput, Location
 from numalet.core.model.quantity import Quantity
 from numalet.core.model.quantity_error import QuantityError
 from numalet.core.model.value import Value, replace
@@ -131,11 +131,14 @@ def changed_topology(topology: Topology, memories: Sequence[str], gone: Sequence
     for node in sorted(set(gone), reverse=True):
         topology = without_node(topology, node)
     if not any(node.cpus and node.memory_mib for node in topology.nodes):
-        raise input_error.Invalid(
-            "the guest cannot start: no node has both CPUs and memory",
-            where=Location(topology.name),
-        ).bad_input()
+        raise no_usable_node(topology.name)
     return topology
+
+
+def no_usable_node(source: str) -> BadInput:
+    return input_error.Invalid(
+        "the guest cannot start: no node has both CPUs and memory", where=Location(source)
+    ).bad_input()
 
 
 def _memory(text: str) -> tuple[int, int]:

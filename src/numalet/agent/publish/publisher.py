@@ -167,23 +167,17 @@ async def owner_now(
         # A temporary refusal says nothing about the Node, so the caller tries again.
         if refused.status.is_temporary:
             raise BadInput([PublishUnreachable(problem=str(refused))]) from None
-        report(
-            input_error.Unreadable(
-                f"cannot read the Node object of {node_name}, so the published objects have no "
-                f"owner: {refused}; set --node-name to the name of the Node, and grant the verb "
-                "get for nodes",
-                severity=Severity.WARNING,
-            )
-        )
+        report(_no_owner(node_name, refused))
     except ApiUnreachable as unreachable:
         raise BadInput([PublishUnreachable(problem=str(unreachable))]) from None
     except msgspec.MsgspecError as error:
-        report(
-            input_error.Unreadable(
-                f"cannot read the Node object of {node_name}, so the published objects have no "
-                f"owner: {error}; set --node-name to the name of the Node, and grant the verb get "
-                "for nodes",
-                severity=Severity.WARNING,
-            )
-        )
+        report(_no_owner(node_name, error))
     return None
+
+
+def _no_owner(node_name: str, problem: Exception) -> Finding:
+    return input_error.Unreadable(
+        f"cannot read the Node object of {node_name}, so the published objects have no owner: "
+        f"{problem}; set --node-name to the name of the Node, and grant the verb get for nodes",
+        severity=Severity.WARNING,
+    )

@@ -20,6 +20,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 from starlette.applications import Starlette
 
 from numalet.core.model import input_error, moments
+from numalet.core.model.findings import BadInput
 from numalet.insight.rejections import patches
 from numalet.insight.rejections.actions import Action
 from numalet.io import os_problem
@@ -59,15 +60,18 @@ class AuditFile:
         try:
             self._append(msgspec.json.encode(line) + b"\n")
         except OSError as error:
-            problem = os_problem.text(error)
-            raise input_error.Unwritable(
-                f"cannot write the audit to {self._name}: {problem}; name another file with "
-                "--audit FILE, or leave it out for the standard output"
-            ).bad_input() from None
+            raise _unwritable(self._name, error) from None
 
     def _append(self, line: bytes) -> None:
         while line:
             line = line[os.write(self._descriptor, line) :]
+
+
+def _unwritable(name: str, error: OSError) -> BadInput:
+    return input_error.Unwritable(
+        f"cannot write the audit to {name}: {os_problem.text(error)}; name another file with "
+        "--audit FILE, or leave it out for the standard output"
+    ).bad_input()
 
 
 @contextmanager
@@ -83,11 +87,7 @@ def opened(path: Path | None) -> Iterator[AuditFile]:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
     except OSError as error:
-        problem = os_problem.text(error)
-        raise input_error.Unwritable(
-            f"cannot write the audit to {path!s}: {problem}; name another file with "
-            "--audit FILE, or leave it out for the standard output"
-        ).bad_input() from None
+        raise _unwritable(str(path), error) from None
     try:
         yield AuditFile(descriptor, str(path))
     finally:

@@ -13,7 +13,7 @@ from numalet.core.config.releases.release import Release
 from numalet.core.config.rules import StartRefused
 from numalet.core.managers.device.inventory import Device
 from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
-from numalet.core.model import cpu_set, input_error
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.kubelet_view import kubelet_view
 from numalet.core.model.machine import Machine
@@ -23,7 +23,7 @@ from numalet.core.model.value import replace
 from numalet.core.node import node as nodes
 from numalet.core.node.node import NO_DEVICES, Devices, Node
 from numalet.core.snapshot.slots import ExtraManager
-from numalet.io.documents import kubelet_version
+from numalet.io.documents import device_file, kubelet_version
 from numalet.io.machines import LoadedMachine, open_machine
 
 T = TypeVar("T")
@@ -75,11 +75,8 @@ def devices_on(devices: Devices, node_ids: Collection[int]) -> dict[str, tuple[D
         if not isinstance(each, Device):
             raise TypeError(f"a device of {resource} must be a numalet.Device, not {each!r}")
         absent += [
-            input_error.NotFound(
-                f"device {each.device_id!r} of {resource} is on NUMA node {node}, which the "
-                "machine does not have",
-                expected=f"one of its NUMA nodes: {cpu_set.text(frozenset(node_ids))}",
-                where=Location("devices"),
+            device_file.on_absent_node(
+                resource, each.device_id, node, node_ids, Location("devices")
             )
             for node in each.numa_nodes
             if node not in node_ids

@@ -110,11 +110,7 @@ def _check_node(node: _Node, place: Place, findings: Findings) -> None:
     for index, core in enumerate(node.cores or ()):
         inner = place.member("cores").item(index)
         if not core.thread_ids:
-            findings.add(
-                input_error.Required(
-                    "the core has no 'threads'; list at least one CPU", where=inner.location
-                )
-            )
+            findings.add(machine_cpus.no_threads(inner.location))
         for thread in core.thread_ids or ():
             machine_sizes.whole_number(
                 thread, 0, machine_cpus.HIGHEST_CPU, inner.member("thread_ids"), findings
@@ -126,12 +122,7 @@ def _check_node(node: _Node, place: Place, findings: Findings) -> None:
     twice = [thread for thread, times in threads.items() if times > 1 and thread >= 0]
     if twice:
         value = cpu_set.text(twice)
-        findings.add(
-            input_error.Duplicate(
-                f"CPU {value} is listed twice; a CPU belongs to one core",
-                where=place.member("cores").location,
-            )
-        )
+        findings.add(machine_cpus.listed_twice(value, place.member("cores").location))
     for distance in node.distances or ():
         machine_sizes.whole_number(distance, 0, (1 << 31) - 1, place.member("distances"), findings)
 

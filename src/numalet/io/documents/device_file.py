@@ -21,7 +21,7 @@ from typing import Any, Final, TypeAlias
 from numalet.core.managers.device import inventory
 from numalet.core.managers.device.inventory import Device, Health
 from numalet.core.model import cpu_set, input_error
-from numalet.core.model.findings import Findings, Location
+from numalet.core.model.findings import Finding, Findings, Location
 from numalet.core.model.value import Mutable, field
 from numalet.io.documents import kube_objects, typed
 from numalet.io.documents.typed import LineOf, Place, no_line
@@ -79,6 +79,22 @@ def parse_device_flags(
     return reader.result()
 
 
+def listed_twice(resource: str, where: Location) -> Finding:
+    return input_error.Duplicate(
+        f"resource {resource!r} is listed twice; put its devices into one list", where=where
+    )
+
+
+def on_absent_node(
+    resource: str, device: str, node: int, node_ids: Collection[int], where: Location
+) -> Finding:
+    return input_error.NotFound(
+        f"device {device!r} of {resource} is on NUMA node {node}, which the machine does not have",
+        expected=f"one of its NUMA nodes: {cpu_set.text(frozenset(node_ids))}",
+        where=where,
+    )
+
+
 class _Reader(Mutable):
     node_ids: Collection[int] | None
     findings: Findings = field(default_factory=Findings)
@@ -99,12 +115,7 @@ class _Reader(Mutable):
             typed.wrong_type(resource, "the name of a resource", at, self.findings)
             return
         if resource in self.by_resource:
-            self.findings.add(
-                input_error.Duplicate(
-                    f"resource {resource!r} is listed twice; put its devices into one list",
-                    where=at.location,
-                )
-            )
+            self.findings.add(listed_twice(resource, at.location))
             return
         self._open(resource, at)
         devices = group.get("devices")
@@ -233,11 +244,4 @@ class _Reader(Mutable):
 
     def _must_be_there(self, resource: str, name: str, node: int, place: Place) -> None:
         if self.node_ids is not None and node not in self.node_ids:
-            self.findings.add(
-                input_error.NotFound(
-                    f"device {name!r} of {resource} is on NUMA node {node}, which the machine "
-                    "does not have",
-                    expected=f"one of its NUMA nodes: {cpu_set.text(frozenset(self.node_ids))}",
-                    where=place.location,
-                )
-            )
+            self.findings.add(on_absent_node(resource, name, node, self.node_ids, place.location))

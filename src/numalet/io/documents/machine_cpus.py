@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from numalet.core.model import cpu_set, input_error
 from numalet.core.model.cpu_set import CpuSet
-from numalet.core.model.findings import Findings
+from numalet.core.model.findings import Finding, Findings, Location
 from numalet.core.model.machine_info import CoreInfo
 from numalet.io.documents import machine_sizes, typed
 from numalet.io.documents.typed import Place
@@ -25,6 +25,16 @@ HIGHEST_CPU: Final = 65535
 
 _HIGHEST_ID: Final = (1 << 31) - 1
 _CORE_FIELDS: Final = ("id", "socket", "threads", "uncore_cache")
+
+
+def no_threads(where: Location) -> Finding:
+    return input_error.Required("the core has no 'threads'; list at least one CPU", where=where)
+
+
+def listed_twice(cpus: str, where: Location) -> Finding:
+    return input_error.Duplicate(
+        f"CPU {cpus} is listed twice; a CPU belongs to one core", where=where
+    )
 
 
 class Numbering:
@@ -107,11 +117,7 @@ class Numbering:
         uncore = entry.get("uncore_cache")
         threads = self._cpu_list(entry.get("threads"), place.member("threads"))
         if not threads:
-            self._findings.add(
-                input_error.Required(
-                    "the core has no 'threads'; list at least one CPU", where=place.location
-                )
-            )
+            self._findings.add(no_threads(place.location))
             return None
         return CoreInfo(
             socket_id=its_socket,
@@ -166,11 +172,7 @@ class Numbering:
         known = Counter(number for number in numbers if number is not None)
         if known.total() > len(known):
             twice = cpu_set.text(number for number, times in known.items() if times > 1)
-            self._findings.add(
-                input_error.Duplicate(
-                    f"CPU {twice} is listed twice; a CPU belongs to one core", where=place.location
-                )
-            )
+            self._findings.add(listed_twice(twice, place.location))
         return frozenset(known)
 
     def _claim(self, threads: list[int], index: int, place: Place) -> None:

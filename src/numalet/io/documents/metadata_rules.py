@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from numalet.core.model import input_error, node_constraints
-from numalet.core.model.findings import Findings
+from numalet.core.model.findings import Finding, Findings, Location
 from numalet.io.documents import typed
 from numalet.io.documents.typed import Place
 
@@ -24,16 +24,7 @@ def check(metadata: Mapping[Any, Any], place: Place, findings: Findings) -> None
         for name, value in labels.items():
             where = place.member("labels").member(str(name)).location
             if not (isinstance(name, str) and node_constraints.is_label_name(name)):
-                findings.add(
-                    input_error.Invalid(
-                        f"invalid name of a label or annotation {typed.described(name)}",
-                        expected=(
-                            "an optional domain and '/', then letters, digits, '-', '_' "
-                            "and '.', 63 at most, with a letter or digit at both ends"
-                        ),
-                        where=where,
-                    )
-                )
+                findings.add(_invalid_name(name, where))
             if isinstance(value, str) and not node_constraints.is_label_value(value):
                 findings.add(
                     input_error.Invalid(
@@ -50,17 +41,7 @@ def check(metadata: Mapping[Any, Any], place: Place, findings: Findings) -> None
         for name in notes:
             # Unlike label keys, annotation keys are lowered before the check.
             if not node_constraints.is_label_name(str(name).lower()):
-                where = at.member(str(name)).location
-                findings.add(
-                    input_error.Invalid(
-                        f"invalid name of a label or annotation {typed.described(name)}",
-                        expected=(
-                            "an optional domain and '/', then letters, digits, '-', '_' "
-                            "and '.', 63 at most, with a letter or digit at both ends"
-                        ),
-                        where=where,
-                    )
-                )
+                findings.add(_invalid_name(name, at.member(str(name)).location))
         size_bytes = sum(len(f"{name}{text}".encode()) for name, text in notes.items())
         if size_bytes > MOST_ANNOTATION_BYTES:
             findings.add(
@@ -70,3 +51,14 @@ def check(metadata: Mapping[Any, Any], place: Place, findings: Findings) -> None
                     where=at.location,
                 )
             )
+
+
+def _invalid_name(name: object, where: Location) -> Finding:
+    return input_error.Invalid(
+        f"invalid name of a label or annotation {typed.described(name)}",
+        expected=(
+            "an optional domain and '/', then letters, digits, '-', '_' and '.', 63 at most, "
+            "with a letter or digit at both ends"
+        ),
+        where=where,
+    )

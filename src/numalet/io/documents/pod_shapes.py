@@ -125,12 +125,8 @@ def of_mapping(amounts: Mapping[str, Any], name: str) -> ClusterPod:
 
 
 def _shapes(text: str, number: int, findings: Findings) -> Iterator[PodShape]:
-    if not text:
-        raise input_error.Invalid(
-            f"{text!r} is neither a file nor a list of amounts",
-            expected="a list such as nvidia.com/gpu=4,cpu=16,memory=128Gi",
-        ).bad_input()
-    if is_amounts(text):
+    # An empty text is no list of amounts either, and is refused as one.
+    if not text or is_amounts(text):
         yield PodShape(text, of_amounts(text))
         return
     yield from _of_documents(yaml_source.read_text_or_input(text), text, number, findings)

@@ -113,13 +113,16 @@ class Builder:
         if len(self._open) >= limits.NESTING:
             raise BadInput([DocumentTooDeep(limit=limits.NESTING, where=self._at(line))])
         if event.tag not in (None, "!", _PREFIX + "map", _PREFIX + "seq"):
-            raise input_error.NotSupported(
-                f"unknown tag {event.tag!r}",
-                expected="!!str, !!int, !!float, !!bool, !!null, !!map or !!seq",
-                where=self._at(line),
-            ).bad_input()
+            raise self._unknown_tag(event.tag, line)
         path = self._attach(container, 0, line)
         self._open.append(_Open(container, path, event.anchor))
+
+    def _unknown_tag(self, tag: str, line: int) -> BadInput:
+        return input_error.NotSupported(
+            f"unknown tag {tag!r}",
+            expected="!!str, !!int, !!float, !!bool, !!null, !!map or !!seq",
+            where=self._at(line),
+        ).bad_input()
 
     def _end(self, line: int) -> None:
         ended = self._open.pop()
@@ -165,11 +168,7 @@ class Builder:
             case "" | "str" | "!":
                 pass
             case _:
-                raise input_error.NotSupported(
-                    f"unknown tag {event.tag!r}",
-                    expected="!!str, !!int, !!float, !!bool, !!null, !!map or !!seq",
-                    where=self._at(line),
-                ).bad_input()
+                raise self._unknown_tag(event.tag, line)
         if event.anchor:
             self._anchors[event.anchor] = (value, 1)
         if is_plain and text == "<<" and self._expects_key():

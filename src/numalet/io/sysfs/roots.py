@@ -36,16 +36,20 @@ def tree_of_folder(folder: Path, document: str) -> FolderTree:
     if len(trees) == 1:
         return trees[0][1]
     if not trees:
-        raise input_error.NotFound(
-            f"no machine in {document!r}",
-            expected=(
-                "devices/system/cpu and devices/system/node in it, in its sys folder, or "
-                "up to four folders below"
-            ),
-            where=Location(document),
-        ).bad_input()
+        raise BadInput([no_machine(document)])
     roots = [str(path.relative_to(folder)) for path, _ in trees]
     raise BadInput([several(document, roots, separator="/")])
+
+
+def no_machine(document: str) -> Finding:
+    return input_error.NotFound(
+        f"no machine in {document!r}",
+        expected=(
+            "devices/system/cpu and devices/system/node in it, in its sys folder, or up to four "
+            "folders below"
+        ),
+        where=Location(document),
+    )
 
 
 def several(document: str, roots: list[str], separator: str) -> Finding:
