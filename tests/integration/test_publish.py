@@ -309,7 +309,7 @@ def test_once_does_not_wait_for_a_server_that_gives_no_answer() -> None:
         await bench.server.stop()
         code, printed, errors = await ended("publish", "--once", *bench.words)
         assert (code, printed) == (2, "")
-        assert errors.startswith("error: the API server can not be reached: ")
+        assert errors.startswith("error: the API server cannot be reached: ")
         await bench.server.start()
 
     run(scenario)

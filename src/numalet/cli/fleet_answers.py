@@ -1,4 +1,4 @@
-"""One answer of ``numalet fleet`` about an opened cluster: computed, printed, exit status."""
+"""The subcommands of ``numalet fleet``: each computes its answer, prints it, returns a status."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ def show_list(options: ListOptions) -> None:
 def run(options: RunOptions) -> None:
     """Boot a guest, run a command in it, print what it prints.
 
-    The guest sees this machine's files at the same paths, and can not change them.
+    The guest sees this machine's files at the same paths, and cannot change them.
     """
     from numalet.lab.topology import topology_named
 

@@ -170,7 +170,11 @@ class Asides:
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     def _busy(self) -> frozenset[str]:
-        """Waiting messages count too, so that a later one cannot overtake them."""
+        """Return the resources of all undecided messages.
+
+        Those of waiting messages are included: otherwise a later pod for the same resource could
+        be decided before them.
+        """
         asked = (each.resources for each in self._asked)
         return frozenset().union(*asked, *(wanted for _, wanted in self._waiting))
 

@@ -96,10 +96,12 @@ class FolderPod(Value):
 
 
 class ResyncResult(Value):
-    """Audits of running containers, and corrected settings.
+    """The result of one comparison of all running containers with the node state.
 
-    ``corrected`` are names of settings; a key without a container is a cgroup above. ``not_held``
-    are new refusals by the kernel.
+    ``audits`` has the findings by container. ``corrected`` has the names of the cgroup settings
+    that something else had changed and that were written again; under a key without a container
+    are the cgroups above the pods. ``not_held`` has the limits that the kernel refused to set
+    since the last comparison.
     """
 
     audits: Mapping[ContainerKey, Audit]

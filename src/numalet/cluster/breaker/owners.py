@@ -129,7 +129,7 @@ class OwnerResolver:
             return
         self._said.add(key)
         self._say(
-            f"{link.kind} of {link.api_version} can not be read ({refused.status.code} "
+            f"{link.kind} of {link.api_version} cannot be read ({refused.status.code} "
             f"{refused.status.reason}): its pods are attributed to the nearest known owner"
         )
 

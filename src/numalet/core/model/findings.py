@@ -135,7 +135,7 @@ def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 class BadInput(Exception):  # noqa: N818 - the user's error, not the program's
-    """The user's input is unusable; carries all findings in order.
+    """The user's input has errors; ``findings`` has all of them in order.
 
     ``str()`` gives one line for each finding.
     """

@@ -125,10 +125,11 @@ def _core_info(core: _Core) -> CoreInfo:
 
 
 def _place_caches(cores: list[_Core]) -> tuple[NodeCache, ...]:
-    """Return the caches of the node; assign other caches of level 3 and up to their cores.
+    """Return the caches that all cores of the node share. cAdvisor: ``addCacheInfo``.
 
-    A cache belongs to the node if it serves (cores of the node) x (threads of the current core)
-    CPUs. cAdvisor: ``addCacheInfo``.
+    Only caches of level 3 and above are considered. A cache belongs to the node if its number of
+    CPUs is the number of the node's cores times the threads of the core at hand. Any other one
+    becomes the uncore cache of that core.
     """
     node_caches: dict[NodeCache, None] = {}
     for core in cores:

@@ -104,9 +104,9 @@ class LintCpuReservationOverridden(LintWarning):
 class LintReservedCpusSplitCores(LintWarning):
     sentence = "CPUs {reserved} are reserved, but not CPUs {siblings}, which are on the same cores"
     why = (
-        "Threads of one core share its caches and units: a container that gets the sibling of a "
-        "reserved CPU is disturbed by the system. With full-pcpus-only, which gives whole cores, "
-        "no container gets it."
+        "Two threads of a core share its caches and execution units. If a container gets the "
+        "sibling of a reserved CPU, system processes slow it down. With full-pcpus-only no "
+        "container can get the sibling, because only whole cores are allocated."
     )
     fix = "set reservedSystemCPUs to {whole}"
     reserved: str
@@ -116,12 +116,13 @@ class LintReservedCpusSplitCores(LintWarning):
 
 class LintPartOfACpuReserved(LintWarning):
     sentence = (
-        "{reserved} of cpu are reserved; the static CPU policy rounds that up to {cpus}, but the "
-        "node offers the difference to pods"
+        "{reserved} of cpu are reserved; the static CPU policy reserves {cpus} whole CPUs, but "
+        "allocatable is reduced only by {reserved}"
     )
     why = (
-        "The static policy reserves whole CPUs. The scheduler uses the exact number, and "
-        "sends pods for CPUs that the node lacks."
+        "The static policy rounds the reservation up to whole CPUs; the allocatable of the node "
+        "does not. The scheduler counts the difference as free and binds pods that the kubelet "
+        "then rejects."
     )
     fix = "reserve {cpus} of cpu, or name CPUs in reservedSystemCPUs"
     reserved: Quantity
@@ -131,11 +132,12 @@ class LintPartOfACpuReserved(LintWarning):
 class LintCpuPolicyMayHang(LintWarning):
     sentence = (
         "full-pcpus-only with distribute-cpus-across-numa, and only some threads of the cores "
-        "{cores} are reserved: some requests make the kubelet loop for ever"
+        "{cores} are reserved: some requests make the kubelet loop forever"
     )
     why = (
-        "Distributing hands out whole cores in turns; on NUMA nodes with an odd number of free "
-        "threads the turns never end."
+        "With both options the kubelet takes the CPUs that it cannot divide evenly core by core "
+        "from the chosen NUMA nodes in turn. If these nodes have an odd number of free threads, "
+        "only single threads may be left before it has enough, and the loop never ends."
     )
     fix = "name either all threads of these cores in reservedSystemCPUs, or no thread"
     cores: str

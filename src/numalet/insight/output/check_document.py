@@ -52,9 +52,9 @@ class StartErrorDocument(msgspec.Struct, kw_only=True):
 class CheckDocument(msgspec.Struct, kw_only=True):
     """The result of a check. ``start_error`` is null if the kubelet starts.
 
-    ``release`` is the one whose kubelet was asked about, null if the input can not be used.
+    ``release`` is the one whose kubelet was asked about, null if the input cannot be used.
     ``status`` is ``undecided`` if the start depends on fields that the file leaves to a vendor.
-    ``starts`` is null then, and if the input can not be used.
+    ``starts`` is null then, and if the input cannot be used.
     ``skipped_checks`` is what can also keep a kubelet from starting, and was not checked.
     """
 

@@ -27,7 +27,7 @@ class FailureDocument(OutputDocument):
 
 
 class ReplayFileDocument(OutputDocument):
-    """One file; ``problems`` are sentences about what can not be used in it."""
+    """One file; ``problems`` are sentences about what cannot be used in it."""
 
     file: str
     passed: int

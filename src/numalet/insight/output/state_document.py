@@ -111,7 +111,7 @@ class BreachDocument(StateFindingDocument):
 
 
 class StateFileDocument(OutputDocument):
-    """A state file. What can not be known of a file that can not be decoded is null.
+    """A state file. What cannot be known of a file that cannot be decoded is null.
 
     ``expected_checksum`` is the one that the kubelet would write for this content.
     """

@@ -190,7 +190,11 @@ class _Lines:
 
 
 def among(documents: list[Document], part: ConfigPart) -> Finding | None:
-    """A note about other objects in the file. Raises ``BadInput`` for other documents."""
+    """Return a note that names the Kubernetes objects next to the KubeletConfiguration, if any.
+
+    ``documents`` are the other documents of the file. Raises ``BadInput`` if one of them is not a
+    Kubernetes object (no ``apiVersion`` or ``kind``): then the file may be of another kind.
+    """
     kinds = []
     for document in documents:
         value = document.value

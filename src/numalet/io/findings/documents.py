@@ -6,7 +6,7 @@ from numalet.core.model.findings import Finding
 
 
 class DocumentUnreadable(Finding):
-    sentence = "this file can not be read: {reason}"
+    sentence = "this file cannot be read: {reason}"
     reason: str
 
 

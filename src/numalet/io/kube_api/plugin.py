@@ -83,7 +83,7 @@ async def _output(plugin: CredentialPlugin, timeout_seconds: float) -> tuple[int
         )
     except (OSError, ValueError) as error:
         problem = getattr(error, "strerror", None) or str(error)
-        raise _failed(plugin, f"can not be started ({problem})") from None
+        raise _failed(plugin, f"cannot be started ({problem})") from None
     assert process.stdout is not None
     assert process.stderr is not None
     try:

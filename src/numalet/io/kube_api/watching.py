@@ -87,7 +87,7 @@ def _event(line: bytes, server: str) -> WatchEvent:
     try:
         event: WatchEvent = nesting.decode(_decoder, line)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ApiUnreachable(f"an event can not be read ({error})", server) from None
+        raise ApiUnreachable(f"an event cannot be read ({error})", server) from None
     if event.type == "ERROR":
         status = status_of(0, {}, bytes(event.object))
         raise HistoryGone(None if status.is_gone else ApiRefused(status, "watch"))

@@ -7,7 +7,7 @@ from numalet.core.model.findings import Finding, NoteFinding, Severity, WarningF
 
 class AgentRootUnusable(Finding):
     code = "agent/root-unusable"
-    sentence = "the root folder can not be used: {error}"
+    sentence = "the root folder cannot be used: {error}"
     path: str
     error: str
 
@@ -51,12 +51,12 @@ class AgentRecordLost(Finding):
 
 class AgentNodeStateUnwritable(Finding):
     code = "agent/node-state-unwritable"
-    sentence = "the node state can not be written, so no pods are admitted"
+    sentence = "the node state cannot be written, so no pods are admitted"
 
 
 class AgentJournalUnwritable(Finding):
     code = "agent/journal-unwritable"
-    sentence = "the journal can not be written"
+    sentence = "the journal cannot be written"
 
 
 class AgentDriftNotCorrected(Finding):

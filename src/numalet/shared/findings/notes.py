@@ -11,7 +11,7 @@ _SENTENCES: Final[Mapping[str, str]] = {
     runtime.CgroupNoCpusetOrMemory.code: (
         "cgroup v2 has no controllers cpuset and memory to use here"
     ),
-    runtime.CgroupNotWritable.code: "cgroups can not be made here",
+    runtime.CgroupNotWritable.code: "cgroups cannot be made here",
     **{
         each.code: each.sentence
         for each in (

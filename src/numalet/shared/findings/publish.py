@@ -18,7 +18,7 @@ class PublishRefused(WarningFinding):
 
 class PublishUnreachable(WarningFinding):
     code = "publish/unreachable"
-    sentence = "the API server can not be reached: {problem}"
+    sentence = "the API server cannot be reached: {problem}"
     problem: str
     why = "the objects of this node stay as they are, and grow old"
 

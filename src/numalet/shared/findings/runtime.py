@@ -22,7 +22,9 @@ class CgroupHeld(Finding):
 
 class RuntimeStorage(Finding):
     code = "runtime/storage"
-    sentence = "what is needed to watch the program can not be written: {error}"
+    sentence = (
+        "the files of the shim, which starts and watches the program, cannot be written: {error}"
+    )
     error: str
 
 
@@ -74,7 +76,7 @@ class CgroupNoCpusetOrMemory(Finding):
 
 class CgroupNotWritable(Finding):
     code = "cgroup/not-writable"
-    sentence = "cgroups can not be made at {path}: {error}"
+    sentence = "cgroups cannot be made at {path}: {error}"
     path: str
     error: str
 
@@ -132,7 +134,7 @@ class RuntimeProgramNotFound(Finding):
 
 class RuntimeNotExecutable(Finding):
     code = "runtime/not-executable"
-    sentence = "{program!r} can not be executed: {error}"
+    sentence = "{program!r} cannot be executed: {error}"
     program: str
     error: str
 
@@ -146,7 +148,7 @@ class RuntimeProgramRefused(Finding):
 
 class RuntimeCgroupNotJoined(Finding):
     code = "runtime/cgroup-not-joined"
-    sentence = "cgroup {cgroup!r} can not be joined: {error}"
+    sentence = "cgroup {cgroup!r} cannot be joined: {error}"
     cgroup: str
     error: str
 
@@ -167,14 +169,14 @@ class RuntimeMemoryNodesRefused(Finding):
 
 class RuntimeUserRefused(Finding):
     code = "runtime/user-refused"
-    sentence = "the program can not run as user {user}: {error}"
+    sentence = "the program cannot run as user {user}: {error}"
     user: str
     error: str
 
 
 class RuntimeNoWorkingDir(Finding):
     code = "runtime/no-working-dir"
-    sentence = "the working directory {folder!r} can not be used: {error}"
+    sentence = "the working directory {folder!r} cannot be used: {error}"
     folder: str
     error: str
 

@@ -43,7 +43,7 @@ def test_the_log_tells_at_the_start_what_will_not_be_enforced() -> None:
         ("process", False),
         ("cgroup/not-writable", True),
     ]
-    assert lines[1].message == "cgroups can not be made here"
+    assert lines[1].message == "cgroups cannot be made here"
 
 
 def test_describe_shows_it_of_each_container() -> None:
@@ -79,4 +79,4 @@ def test_describe_shows_it_of_each_container() -> None:
     }
     text = describe_view.text(pod, placement, told, [])
     assert "    not held:  sizes of memory and huge pages are accounted for, not enforced\n" in text
-    assert "    not held:  cgroups can not be made here\n" in text
+    assert "    not held:  cgroups cannot be made here\n" in text

@@ -99,7 +99,7 @@ async def test_an_owner_that_may_not_be_read_ends_the_chain_and_is_said_once(
     resolving.now_seconds += UNKNOWN_SECONDS
     assert await resolving.chain(reference) == expected
     assert resolving.said == [
-        "Deployment of apps/v1 can not be read (403 Refused): "
+        "Deployment of apps/v1 cannot be read (403 Refused): "
         "its pods are attributed to the nearest known owner"
     ]
 

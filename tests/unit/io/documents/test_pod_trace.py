@@ -127,7 +127,7 @@ def test_shapes_are_of_workloads_and_pods_whatever_became_of_them(tmp_path: Path
     ("text", "problem"),
     [
         ("cpu=1,", "neither a file nor a list of amounts"),
-        ("nowhere.yaml", "can not be read"),
+        ("nowhere.yaml", "cannot be read"),
         ("FILE", "contains no pod"),
     ],
 )

@@ -261,7 +261,7 @@ def test_how_strongly_containers_are_held_is_a_condition() -> None:
     found = condition(status(workload, weaker), "numalet.dev/Enforced")
     assert (found["status"], found["reason"]) == ("False", "ProcessSettings")
     said = "sizes of memory and huge pages are accounted for, not enforced"
-    assert found["message"] == f"a2: {said}, cgroups can not be made here, runtime/new"
+    assert found["message"] == f"a2: {said}, cgroups cannot be made here, runtime/new"
 
 
 CRASHING = ran(ran(accepted(), "a", 0, 1, 3), "a", 1, 2, code=3)
