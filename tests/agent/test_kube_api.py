@@ -24,7 +24,7 @@ from harness.bad_inputs import refused_with
 from numalet.agent.controller import kube_api
 from numalet.agent.controller.kube_api import Serving
 from numalet.agent.servers import endpoints
-from numalet.agent.servers.api import tls_listening
+from numalet.agent.servers.api import listening
 from numalet.agent.servers.endpoints import Address, KubeApi
 from numalet.io.tasks import together
 from numalet.shared.web import accepting
@@ -230,11 +230,11 @@ def test_a_port_that_is_taken_is_reported(tmp_path: Path) -> None:
 
 def test_a_key_that_does_not_fit_is_reported(tmp_path: Path) -> None:
     with refused_with("input/invalid", "cannot use the certificate"):
-        tls_listening.context(tmp_path / "none.crt", tmp_path / "none.key")
+        listening.tls_context(tmp_path / "none.crt", tmp_path / "none.key")
     for name in ("a.crt", "a.key"):
         (tmp_path / name).write_text("nonsense")
     with refused_with("input/invalid", "cannot use the certificate"):
-        tls_listening.context(tmp_path / "a.crt", tmp_path / "a.key")
+        listening.tls_context(tmp_path / "a.crt", tmp_path / "a.key")
 
 
 @pytest.mark.parametrize(

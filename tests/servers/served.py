@@ -52,7 +52,7 @@ def served(path: Path, node: Node | None = None, /, **changes: Any) -> Iterator[
         over.set_result(end)
         api = Api(door, path, loop)
         try:
-            async with listening.opened(application(door, api.bugs.append), path):
+            async with listening.on_unix_socket(application(door, api.bugs.append), path):
                 ready.set_result(api)
                 await end.wait()
         except BaseException as error:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.servers.api import collection, watching
+from numalet.agent.servers.api import collection
 from numalet.core.model.findings import BadInput
 from numalet.core.workload.run import ContainerPhase, ContainerRun, Exit, ExitReason, PodRun
 from numalet.io.agent_client.client import AgentClient
@@ -107,7 +107,7 @@ def test_a_watch_shows_only_its_namespace(api: Api, client: AgentClient) -> None
 def test_bookmarks_tell_how_far_a_quiet_watch_has_come(
     api: Api, client: AgentClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watching, "BOOKMARK_SECONDS", 0.05)
+    monkeypatch.setattr(collection, "BOOKMARK_SECONDS", 0.05)
     client.post(PODS, pod("a"))
     changes = _watch(api, allowWatchBookmarks=True)
     assert _short(next(changes)) == ("ADDED", "a")

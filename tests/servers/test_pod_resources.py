@@ -15,8 +15,7 @@ import grpc
 import pytest
 
 from numalet.agent.servers.endpoints import PodResourcesSettings
-from numalet.agent.servers.pod_resources import PodResourcesServer
-from numalet.agent.servers.rate_limit import TokenBucket
+from numalet.agent.servers.pod_resources import PodResourcesServer, TokenBucket
 from numalet.cli import main
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.releases import table

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from numalet.agent.host import kube_credentials
 from numalet.agent.host.kube_credentials import Credentials
-from numalet.agent.servers.api import tls_listening
+from numalet.agent.servers.api import listening
 from numalet.agent.servers.dashboard import PATH, AgentNode, DashboardLinks
 from numalet.agent.servers.door import Door
 from numalet.agent.servers.endpoints import KubeApi
@@ -46,8 +46,8 @@ async def served(
     """
     node_name = door.view().node_name
     credentials = _credentials(wanted, root, node_name, now)
-    tls = tls_listening.context(credentials.certificate, credentials.key)
-    listener, address = tls_listening.bound(wanted.address)
+    tls = listening.tls_context(credentials.certificate, credentials.key)
+    listener, address = listening.bound(wanted.address)
     try:
         path = kube_credentials.write_kubeconfig(root, credentials, address.url(), node_name)
     except BadInput:
@@ -63,7 +63,7 @@ async def served(
         if wanted.certificate is None:
             links.fingerprint = _fingerprint(credentials.certificate)
         try:
-            async with tls_listening.opened(
+            async with listening.on_tcp(
                 door, listener, tls, credentials.token, report_bug, shown, links
             ):
                 yield Serving(address.url(), path)

@@ -214,7 +214,7 @@ async def served(
 ) -> AsyncIterator[None]:
     """Serve the API on its socket during the block. Raises ``BadInput``."""
     app = application(controller, report_bug, links)
-    async with listening.opened(app, settings.root / SOCKET_NAME):
+    async with listening.on_unix_socket(app, settings.root / SOCKET_NAME):
         yield
 
 

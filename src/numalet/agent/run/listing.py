@@ -15,7 +15,7 @@ from numalet.agent.controller.shared_state import AgentHolds, Content, SharedSta
 from numalet.agent.host.runtime import host_capabilities
 from numalet.agent.run import leftovers, lost_promises, placing
 from numalet.agent.run.request import NAMESPACE
-from numalet.agent.servers.api import node_state
+from numalet.agent.servers.api import projections
 from numalet.agent.servers.api.served import OWN_GROUP
 from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.value import Value
@@ -111,5 +111,5 @@ def _state(node: Node) -> dict[str, Any]:
         "metadata": {"name": socket.gethostname().lower()},
         "standing": "no agent",
         "guarantee": host_capabilities.ground().capabilities.level.value,
-        **node_state.of_node(node, {}),
+        **projections.node_allocations(node, {}),
     }

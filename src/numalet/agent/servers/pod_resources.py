@@ -7,7 +7,9 @@ with allocations. Both versions share one rate limit.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Generic, TypeAlias
 
@@ -17,7 +19,6 @@ import grpc.aio
 from numalet.agent.servers import unix_socket
 from numalet.agent.servers.door import AgentView
 from numalet.agent.servers.endpoints import PodResourcesSettings
-from numalet.agent.servers.rate_limit import TokenBucket
 from numalet.agent.telemetry.metrics import (
     POD_RESOURCES_ALLOCATABLE,
     POD_RESOURCES_GET_ERRORS,
@@ -45,9 +46,31 @@ from numalet.wording import kubelet_rpc
 BURST: Final = 10
 FOLDER: Final = "pod-resources"
 SOCKET: Final = "kubelet.sock"
-
-
 _Call: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+
+
+@dataclass(slots=True)
+class TokenBucket:
+    """Adds ``per_second`` tokens each second up to ``burst``; starts full."""
+
+    per_second: float
+    burst: int
+    clock: Callable[[], float] = time.monotonic
+    _tokens: float = field(init=False)
+    _at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._tokens, self._at = float(self.burst), self.clock()
+
+    def acquire(self) -> bool:
+        """Use a token; False if the bucket is empty."""
+        now = self.clock()
+        self._tokens = min(self.burst, self._tokens + (now - self._at) * self.per_second)
+        self._at = now
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
 
 
 class PodResourcesServer:

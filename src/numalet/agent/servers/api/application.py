@@ -16,9 +16,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from numalet.agent.host.runtime.port import TRANSIENT_ERRORS
 from numalet.agent.servers.api.cluster import ClusterHandlers
-from numalet.agent.servers.api.discovery import Discovery
-from numalet.agent.servers.api.health import HealthHandlers
 from numalet.agent.servers.api.logs import Logs
+from numalet.agent.servers.api.non_resource import Discovery, HealthHandlers
 from numalet.agent.servers.api.openapi import OpenApi
 from numalet.agent.servers.api.own import Own
 from numalet.agent.servers.api.pods import Pods

@@ -9,10 +9,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from numalet.agent.servers.api import changing, collection, forms, projections, requests, selectors
-from numalet.agent.servers.api.derived import Derived
-from numalet.agent.servers.api.objects import shown
-from numalet.agent.servers.api.pod_collections import of_events
+from numalet.agent.servers.api import (
+    collection,
+    forms,
+    list_options,
+    patches,
+    projections,
+    requests,
+)
+from numalet.agent.servers.api.derived import Derived, of_events
+from numalet.agent.servers.api.forms import shown
 from numalet.agent.servers.api.served import Served
 from numalet.agent.servers.api.status import Failure, not_found, of_refusal, unchangeable
 from numalet.agent.servers.door import AgentView
@@ -61,7 +67,7 @@ class ClusterHandlers:
 
     async def events(self, request: Request) -> Response:
         namespace = request.path_params.get("namespace")
-        passes = selectors.of_request(request, EVENT_FIELDS)
+        passes = list_options.selector_of(request, EVENT_FIELDS)
         return await collection.response(request, of_events(self._served, namespace), passes)
 
     async def event(self, request: Request) -> Response:
@@ -72,7 +78,7 @@ class ClusterHandlers:
         raise not_found("events", name)
 
     async def nodes(self, request: Request) -> Response:
-        passes = selectors.of_request(request, NODE_FIELDS)
+        passes = list_options.selector_of(request, NODE_FIELDS)
         return await collection.response(request, self._nodes.collection("Node", "v1"), passes)
 
     async def node(self, request: Request) -> Response:
@@ -87,8 +93,8 @@ class ClusterHandlers:
         if item is None:
             raise not_found("nodes", name)
         is_dry = requests.dry_run(request.query_params.getlist("dryRun"))
-        patch = await changing.patch_of(request, also_merged=(_STRATEGIC,))
-        after = await changing.applied(patch, item.value)
+        patch = await patches.patch_of(request, also_merged=(_STRATEGIC,))
+        after = await patches.applied(patch, item.value)
         if not isinstance(after, Mapping):
             raise Failure(422, words.UNCHANGEABLE_NODE)
         wanted = _unschedulable(after)
@@ -104,7 +110,7 @@ class ClusterHandlers:
         return self._one(request, self._nodes, "nodes")
 
     async def namespaces(self, request: Request) -> Response:
-        passes = selectors.of_request(request, NAMESPACE_FIELDS)
+        passes = list_options.selector_of(request, NAMESPACE_FIELDS)
         namespaces = self._namespaces.collection("Namespace", "v1")
         return await collection.response(request, namespaces, passes)
 

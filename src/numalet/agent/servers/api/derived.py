@@ -1,19 +1,31 @@
-"""Objects computed from the agent's view: the node, namespaces, a kubelet's pods.
+"""The agent's collections: of pods and events, and of objects computed from its view.
 
-No source announces their changes, so each request compares them with the last result; a watch
-compares after every change of the view. A change never has a version from before it happened.
+The agent records the changes of pods and events. No source announces changes of the node, of
+namespaces and of a kubelet's pods, so each request compares them with the last result.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
-from numalet.agent.servers.api.collection import Collection, key_of
-from numalet.agent.servers.api.objects import Shown, shown
-from numalet.agent.servers.api.watching import WatchedChange
-from numalet.agent.servers.door import AgentView, ChangeKind, Door, RequestRefusal, RequestRefused
+from numalet.agent.servers.api.collection import Collection, WatchedChange, key_of
+from numalet.agent.servers.api.forms import Shown, shown
+from numalet.agent.servers.api.served import OWN_GROUP, Served, namespace_of
+from numalet.agent.servers.door import (
+    AgentView,
+    ChangeKind,
+    Door,
+    EventChange,
+    PodChange,
+    RequestRefusal,
+    RequestRefused,
+)
+from numalet.core.model.value import Value, replace
+from numalet.core.workload.records import PodRecord
+
+C = TypeVar("C", PodChange, EventChange)
 
 Make: TypeAlias = Callable[[AgentView], Iterable[Mapping[str, Any]]]
 """Makes the objects of a view, without resource versions."""
@@ -21,8 +33,100 @@ Make: TypeAlias = Callable[[AgentView], Iterable[Mapping[str, Any]]]
 _KEPT: Final = 1024
 
 
+class RecordKind(Value):
+    """A kind of object that a pod record is converted to."""
+
+    kind: str
+    api_version: str
+    make: Callable[[Served, PodRecord], Shown]
+
+
+POD: Final = RecordKind("Pod", "v1", Served.pod)
+PLACEMENT: Final = RecordKind("PodPlacement", OWN_GROUP, Served.placement)
+
+
+def of_records(served: Served, namespace: str | None, kind: RecordKind) -> Collection:
+    def now() -> tuple[int, list[tuple[str, Shown]]]:
+        items = [kind.make(served, record) for record in served.records(namespace)]
+        return served.door.view().resource_version, [(key_of(each.value), each) for each in items]
+
+    def step(change: PodChange) -> WatchedChange | None:
+        record = change.record
+        if namespace not in (None, record.workload.pod.namespace):
+            return None
+        if change.kind is ChangeKind.DELETED:
+            # A deletion has its own version, after the record's last one.
+            record = replace(record, resource_version=change.resource_version)
+        item = kind.make(served, record)
+        before = None if change.before is None else kind.make(served, change.before)
+        return WatchedChange(change.kind, key_of(item.value), item, change.resource_version, before)
+
+    def past(version: int) -> Sequence[WatchedChange] | RequestRefused:
+        changes = served.door.past_pod_changes(version)
+        if isinstance(changes, RequestRefused):
+            return changes
+        return [each for each in map(step, changes) if each is not None]
+
+    def since(version: int) -> AsyncIterator[WatchedChange] | RequestRefused:
+        changes = served.door.pod_changes(version)
+        return changes if isinstance(changes, RequestRefused) else _steps(changes, step)
+
+    return Collection(
+        kind=kind.kind,
+        api_version=kind.api_version,
+        now=now,
+        past=past,
+        door=served.door,
+        since=since,
+    )
+
+
+def of_events(served: Served, namespace: str | None) -> Collection:
+    def step(change: EventChange) -> WatchedChange | None:
+        if namespace not in (None, namespace_of(change.event)):
+            return None
+        event = change.event
+        if change.kind is ChangeKind.DELETED:
+            event = replace(event, resource_version=change.resource_version)
+        item = served.event(event)
+        before = None if change.before is None else served.event(change.before)
+        return WatchedChange(change.kind, key_of(item.value), item, change.resource_version, before)
+
+    def past(version: int) -> Sequence[WatchedChange] | RequestRefused:
+        changes = served.door.past_event_changes(version)
+        if isinstance(changes, RequestRefused):
+            return changes
+        return [each for each in map(step, changes) if each is not None]
+
+    def since(version: int) -> AsyncIterator[WatchedChange] | RequestRefused:
+        changes = served.door.event_changes(version)
+        return changes if isinstance(changes, RequestRefused) else _steps(changes, step)
+
+    return Collection(
+        kind="Event",
+        api_version="v1",
+        now=lambda: (served.door.view().resource_version, served.events(namespace)),
+        past=past,
+        door=served.door,
+        since=since,
+    )
+
+
+async def _steps(
+    changes: AsyncIterator[C], step: Callable[[C], WatchedChange | None]
+) -> AsyncIterator[WatchedChange]:
+    async for change in changes:
+        made = step(change)
+        if made is not None:
+            yield made
+
+
 class Derived:
-    """Objects of one kind, and their changes since the agent's start."""
+    """Computed objects of one kind, and their changes since the agent's start.
+
+    A watch compares after every change of the view. A change never has a version from before it
+    happened.
+    """
 
     def __init__(self, door: Door, make: Make) -> None:
         self._door = door

@@ -11,8 +11,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from numalet import __version__
-from numalet.agent.servers.api import field_validation, openapi_types
-from numalet.agent.servers.api.changing import LISTS, PATCHES
+from numalet.agent.servers.api import openapi_types, requests
+from numalet.agent.servers.api.patches import LISTS, PATCHES
 from numalet.agent.servers.api.status import Failure
 from numalet.wording import kubernetes_api as words
 
@@ -24,7 +24,7 @@ _TEXT: Final = {"type": "string"}
 _COUNT: Final = {"type": "integer", "minimum": 0}
 _FLAG: Final = {"type": "boolean"}
 _DRY: Final = {"dryRun": {"type": "string", "enum": ["All"]}}
-_CHANGING: Final = {**_DRY, "fieldManager": _TEXT, "fieldValidation": field_validation.PARAMETER}
+_CHANGING: Final = {**_DRY, "fieldManager": _TEXT, "fieldValidation": requests.PARAMETER}
 _SELECTING: Final = {
     "labelSelector": _TEXT,
     "fieldSelector": _TEXT,
@@ -57,7 +57,7 @@ _PARAMETERS: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
     ("POST", "explanations"): {
         "budgetSeconds": _COUNT,
         "foreground": _TEXT,
-        "fieldValidation": field_validation.PARAMETER,
+        "fieldValidation": requests.PARAMETER,
     },
     ("POST", "runs"): {
         "pid": _COUNT,
@@ -93,7 +93,8 @@ class OpenApi:
     def __init__(self, routes: Iterable[Route]) -> None:
         self._by_group: dict[str, list[Route]] = {}
         for route in routes:
-            self._by_group.setdefault(_group_of(route.path), []).append(route)
+            match = re.match(r"/(api/v1|apis/[^/]+/[^/]+)(?:/|$)", route.path)
+            self._by_group.setdefault(match[1] if match else "other", []).append(route)
 
     def routes(self) -> list[Route]:
         return [
@@ -173,8 +174,3 @@ def _answer(method: str, path: str) -> Mapping[str, Any]:
     if method == "GET" and last in _LISTED:
         return openapi_types.ref(openapi_types.LIST)
     return openapi_types.ref(openapi_types.OBJECT) if last == "{name}" else _OBJECT
-
-
-def _group_of(path: str) -> str:
-    match = re.match(r"/(api/v1|apis/[^/]+/[^/]+)(?:/|$)", path)
-    return match[1] if match else "other"

@@ -10,19 +10,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from numalet.agent.servers.api import (
-    collection,
-    field_validation,
-    forms,
-    projections,
-    requests,
-    selectors,
-)
-from numalet.agent.servers.api.derived import Derived
-from numalet.agent.servers.api.node_state import node_state
-from numalet.agent.servers.api.objects import JSON, shown
-from numalet.agent.servers.api.pod_collections import PLACEMENT, of_records
+from numalet.agent.servers.api import collection, forms, list_options, projections, requests
+from numalet.agent.servers.api.derived import PLACEMENT, Derived, of_records
+from numalet.agent.servers.api.forms import JSON, shown
 from numalet.agent.servers.api.pods import workload_of
+from numalet.agent.servers.api.projections import node_state
 from numalet.agent.servers.api.served import OWN_GROUP, Served, observed_by
 from numalet.agent.servers.api.status import Failure, not_found
 from numalet.agent.servers.door import AgentView, OwnershipMode
@@ -62,13 +54,13 @@ class Own:
     async def placements(self, request: Request) -> Response:
         """List or watch placements."""
         namespace = request.path_params.get("namespace")
-        passes = selectors.of_request(request, FIELDS)
+        passes = list_options.selector_of(request, FIELDS)
         if self._served.door.view().standing is not OwnershipMode.OBSERVING:
             placements = of_records(self._served, namespace, PLACEMENT)
             return await collection.response(request, placements, passes)
         # Next to a kubelet, these are the kubelet's pods.
         placements = self._observed.collection("PodPlacement", OWN_GROUP)
-        here = selectors.in_namespace(namespace, passes)
+        here = list_options.in_namespace(namespace, passes)
         return await collection.response(request, placements, here)
 
     async def placement(self, request: Request) -> Response:
@@ -81,7 +73,7 @@ class Own:
 
     async def explain_posted(self, request: Request) -> Response:
         """Explain the decision on a posted pod without admitting it."""
-        wants = field_validation.wanted(request)
+        wants = requests.field_validation(request)
         document = await requests.document_as_it_is(request)
         namespace, view = request.path_params["namespace"], self._served.door.view()
         workload = await requests.read_out(
@@ -107,7 +99,7 @@ class Own:
         return Response(shown(explanation).text, media_type=JSON)
 
     async def states(self, request: Request) -> Response:
-        passes = selectors.of_request(request, FIELDS)
+        passes = list_options.selector_of(request, FIELDS)
         states = replace(self._states.collection("NodeState", OWN_GROUP), since=None)
         return await collection.response(request, states, passes)
 

@@ -12,26 +12,17 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from numalet.agent.servers.api import (
-    changing,
-    collection,
-    deleting,
-    field_validation,
-    forms,
-    requests,
-    selectors,
-    status,
-)
-from numalet.agent.servers.api.changing import Revised
-from numalet.agent.servers.api.deleting import DeleteOptions
-from numalet.agent.servers.api.field_validation import FieldValidation
-from numalet.agent.servers.api.objects import JSON
-from numalet.agent.servers.api.pod_collections import POD, of_records
+from numalet.agent.servers.api import collection, forms, list_options, patches, requests, status
+from numalet.agent.servers.api.derived import POD, of_records
+from numalet.agent.servers.api.forms import JSON
+from numalet.agent.servers.api.patches import Revised
+from numalet.agent.servers.api.requests import FieldValidation
 from numalet.agent.servers.api.served import Served
 from numalet.agent.servers.api.status import Failure
 from numalet.agent.servers.door import AgentView, RequestRefusal, RequestRefused
 from numalet.core.model.findings import Findings, Severity
-from numalet.core.model.value import replace
+from numalet.core.model.value import Value, replace
+from numalet.core.workload.records import PodRecord
 from numalet.core.workload.spec import Workload
 from numalet.io.documents.typed import Place
 from numalet.io.documents.workload import WorkloadOptions, decode_workload
@@ -57,6 +48,57 @@ _TRIES: Final = 5
 _LETTERS: Final = string.ascii_lowercase + string.digits
 
 
+class DeleteOptions(Value):
+    """``grace_seconds`` defaults to the pod's period; unset ``uid`` and ``version`` match any."""
+
+    grace_seconds: float | None
+    uid: str | None
+    version: str | None
+    is_dry: bool
+
+    def check(self, record: PodRecord) -> None:
+        """Raise ``Failure`` 409 if the preconditions name another pod."""
+        name = record.workload.pod.name
+        if self.uid not in (None, record.uid):
+            problem = words.UID_DIFFERS.format(asked=self.uid, found=record.uid)
+            raise status.conflict("pods", name, problem)
+        if self.version not in (None, str(record.resource_version)):
+            raise status.conflict("pods", name, words.VERSION_DIFFERS)
+
+
+async def delete_options(request: Request) -> DeleteOptions:
+    """Raises ``Failure``."""
+    document = await requests.document(request)
+    return of_options(request, document.value if document is not None else {})
+
+
+def of_options(request: Request, options: object) -> DeleteOptions:
+    """Merge body and query. Raises ``Failure``."""
+    if not isinstance(options, Mapping):
+        raise Failure(400, words.KIND_DIFFERS.format(found="a list", expected="DeleteOptions"))
+    in_body = options.get("dryRun")
+    dry = [*(in_body if isinstance(in_body, list) else [in_body])]
+    conditions = options.get("preconditions")
+    given = conditions if isinstance(conditions, Mapping) else {}
+    uid, version = given.get("uid"), given.get("resourceVersion")
+    return DeleteOptions(
+        grace_seconds=_grace_seconds(request, options),
+        uid=None if uid is None else str(uid),
+        version=None if version is None else str(version),
+        is_dry=requests.dry_run([*dry, *request.query_params.getlist("dryRun")]),
+    )
+
+
+def _grace_seconds(request: Request, options: Mapping[Any, Any]) -> float | None:
+    asked = requests.whole_number(request, "gracePeriodSeconds")
+    grace = asked if asked is not None else options.get("gracePeriodSeconds")
+    # In Python a bool is an int, but JSON true is not a number of seconds.
+    is_number = isinstance(grace, int) and not isinstance(grace, bool) and 0 <= grace < 2**31
+    if grace is not None and not is_number:
+        raise status.bad_query("gracePeriodSeconds", str(grace)[:40], "seconds are expected")
+    return None if grace is None else float(grace)
+
+
 class Pods:
     def __init__(self, served: Served) -> None:
         self._served = served
@@ -80,7 +122,7 @@ class Pods:
 
     async def list(self, request: Request) -> Response:
         namespace = request.path_params.get("namespace")
-        passes = selectors.of_request(request, FIELDS)
+        passes = list_options.selector_of(request, FIELDS)
         return await collection.response(request, of_records(self._served, namespace, POD), passes)
 
     async def get(self, request: Request) -> Response:
@@ -90,7 +132,7 @@ class Pods:
     async def create(self, request: Request) -> Response:
         """Admit or reject a pod; 201 in both cases."""
         is_dry = _is_dry(request)
-        wants = field_validation.wanted(request)
+        wants = requests.field_validation(request)
         document = await requests.document_as_it_is(request)
         findings = Findings()
         namespace, view = request.path_params["namespace"], self._served.door.view()
@@ -108,21 +150,21 @@ class Pods:
                 raise status.of_refusal(answer, "pods", workload.pod.name)
             shown = self._served.pod(answer)
         response = Response(shown.text, 201, media_type=JSON)
-        unknown = field_validation.warnings(wants, findings.all)
-        others = status.warnings(field_validation.others(findings.all))
+        unknown = requests.field_warnings(wants, findings.all)
+        others = status.warnings(requests.other_findings(findings.all))
         status.warn(response, [*unknown, *others])
         return response
 
     async def patch(self, request: Request) -> Response:
         """Patch a pod; retry if it changes concurrently."""
-        patch = await changing.patch_of(request)
+        patch = await patches.patch_of(request)
         is_dry, name = _is_dry(request), request.path_params["name"]
-        wants = field_validation.wanted(request)
+        wants = requests.field_validation(request)
         # A record changes with every container event, so a patch may lose the race a few times.
         for _ in range(_TRIES):
             record = self._served.record(**request.path_params)
             pod = self._served.pod(record)
-            revised = await changing.revised(patch, record, pod.value, wants)
+            revised = await patches.revised(patch, record, pod.value, wants)
             # As in a kube-apiserver, an empty patch writes nothing and keeps the version.
             if revised.workload is None:
                 return _revised(pod.text, revised)
@@ -141,7 +183,7 @@ class Pods:
     async def delete(self, request: Request) -> Response:
         """Start the deletion; the response shows the pod in its present state."""
         namespace, name = request.path_params["namespace"], request.path_params["name"]
-        return await self._delete(namespace, name, await deleting.wanted(request))
+        return await self._delete(namespace, name, await delete_options(request))
 
     async def evict(self, request: Request) -> Response:
         """Delete a pod for ``kubectl drain``. The agent has no disruption budgets.
@@ -158,7 +200,7 @@ class Pods:
         if given.get("namespace") not in (None, "", namespace):
             raise Failure(400, words.NAMESPACE_DIFFERS)
         options = value.get("deleteOptions")
-        wanted = deleting.of_options(request, {} if options is None else options)
+        wanted = of_options(request, {} if options is None else options)
         await self._delete(namespace, name, wanted)
         return JSONResponse(status.success(), 201)
 
@@ -217,7 +259,7 @@ def workload_of(
         findings.extend(each.of_severity(Severity.WARNING) for each in document.duplicates)
     workload = decode_workload(value, Place(""), options, findings)
     name = str(metadata.get("name", ""))[:253] if isinstance(metadata, Mapping) else ""
-    field_validation.check_body(wants, findings.all)
+    requests.check_body(wants, findings.all)
     if workload is None:
         raise status.invalid("Pod", name, findings.all)
     return workload

@@ -16,8 +16,8 @@ from starlette.routing import Route
 
 from numalet.agent.host.runtime.shim import process_tree
 from numalet.agent.servers.api import requests, status
-from numalet.agent.servers.api.field_validation import FieldValidation
 from numalet.agent.servers.api.pods import workload_of
+from numalet.agent.servers.api.requests import FieldValidation
 from numalet.agent.servers.api.served import OWN_GROUP, Served
 from numalet.agent.servers.api.status import Failure, bad_query
 from numalet.agent.servers.door import Foreseen, RequestRefused

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Final
 
 from numalet.agent.kubelet import document
 from numalet.agent.servers.api import projections
 from numalet.agent.servers.api.collection import key_of
-from numalet.agent.servers.api.objects import Kept, Shown, shown
+from numalet.agent.servers.api.forms import Kept, Shown, shown
 from numalet.agent.servers.api.status import not_found, of_refusal
 from numalet.agent.servers.door import AgentView, Door, Foreseen, RequestRefused
 from numalet.core.model.value import Mutable, field
@@ -109,7 +108,7 @@ class Served(Mutable):
     def events(self, namespace: str | None) -> list[tuple[str, Shown]]:
         """Event objects by key."""
         events = self.door.view().events
-        items = map(self.event, _in_namespace(events, namespace))
+        items = [self.event(each) for each in events if namespace in (None, namespace_of(each))]
         return [(key_of(item.value), item) for item in items]
 
     def event(self, event: NodeEvent) -> Shown:
@@ -125,7 +124,3 @@ def observed_by(view: AgentView) -> list[dict[str, Any]]:
 def namespace_of(event: NodeEvent) -> str:
     """The namespace of an event; events of the node are in ``default``."""
     return event.namespace or "default"
-
-
-def _in_namespace(events: Iterable[NodeEvent], namespace: str | None) -> Iterable[NodeEvent]:
-    return (each for each in events if namespace in (None, namespace_of(each)))
