@@ -35,9 +35,9 @@ from numalet.insight.output.state_document import (
     CheckedDocument,
     ComparedDocument,
     RebasedDocument,
-    ShownDocument,
     VerifiedDocument,
 )
+from numalet.insight.state.holder_map import StateMap
 from values import state_builders
 from values.state_builders import CPU, DEVICE, MEMORY
 
@@ -245,11 +245,11 @@ def mixed(tmp_path: Path) -> Path:
 
 
 def test_shown_state_keeps_to_the_type(numalet: Runner, mixed: Path) -> None:
-    found = kept(numalet("state", "show", str(mixed), "-o", "json"), ShownDocument)
+    found = kept(numalet("state", "show", str(mixed), "-o", "json"), StateMap)
     assert found.policies == {"cpu": "static", "memory": "Static"}
     assert found.holders[0].devices == {"example.com/gpu": "gpu0@0"}
     (mixed / CPU).write_text("{")
-    found = kept(numalet("state", "show", str(mixed), "-o", "json"), ShownDocument)
+    found = kept(numalet("state", "show", str(mixed), "-o", "json"), StateMap)
     assert (found.default_cpu_set, [each.file for each in found.unreadable]) == (None, [CPU])
 
 

@@ -91,8 +91,8 @@ def test_any_content_is_checked_or_refused(files: dict[str, str]) -> None:
     checked = restart_check.check(CONFIG, MACHINE, files)
     documents = (
         state_document.verified(state_verify.verify(files, MACHINE)),
-        state_document.shown(chart, state_diff.unreadable(states)),
-        state_document.compared(state_diff.differences(sound, states), ()),
+        chart,
+        state_document.ComparedDocument(state_diff.differences(sound, states), ()),
         state_document.checked(checked, "/var/lib/kubelet"),
         state_document.rebased(rebase.rebase(STAFF, files), {}),
     )

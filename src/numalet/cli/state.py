@@ -118,7 +118,7 @@ def show(options: ShowOptions) -> None:
     uid_names = pod_names.names(states, chart.holders, names.listed)
     if uid_names:
         chart = holder_map.state_map(states, uid_names | dict(names.by_uid), is_gone)
-    known = {each.key.pod_uid: each.name for each in chart.holders}
+    known = {each.pod_uid: each.name for each in chart.holders}
     pictures = options.pictures
     if pictures.are_wanted:
         on = state_pictures.pictured(options.drawn_on, [source])

@@ -66,25 +66,27 @@ def chart(state: StateMap) -> Iterator[RenderableType]:
     for row in state.groups:
         yield Text("")
         yield from _group(row)
-    if state.pool or state.policies.get("cpu") == CpuPolicy.STATIC.value:
+    if state.default_cpu_set or state.policies.get("cpu") == CpuPolicy.STATIC.value:
         yield Text("")
-        yield Text.assemble(("Shared pool", "bold"), f"  CPUs {state.pool or 'none'}")
-    for resource, ids in state.registered.items():
+        yield Text.assemble(("Shared pool", "bold"), f"  CPUs {state.default_cpu_set or 'none'}")
+    for resource, ids in state.registered_devices.items():
         yield _text(f"{resource}: {', '.join(ids) or 'none'} healthy when the file was written")
     yield Text("")
     yield _holders(state.holders) if state.holders else Text("No container holds anything.")
-    if any(row.is_stale for row in state.holders):
+    if any(row.stale for row in state.holders):
         yield Text("")
         yield _text("stale: the pod is deleted or finished; the next admission frees its resources")
 
 
 def _group(row: GroupRow) -> Iterator[RenderableType]:
     # A block may lack nodes.
-    several = len(row.node_ids) != 1
-    title = f"NUMA nodes {{{_nodes(row.node_ids)}}}" if several else f"NUMA node {row.node_ids[0]}"
-    count = numbers.counted(len(row.holders), "container")
+    several = len(row.numa_nodes) != 1
+    title = (
+        f"NUMA nodes {{{_nodes(row.numa_nodes)}}}" if several else f"NUMA node {row.numa_nodes[0]}"
+    )
+    count = numbers.counted(len(row.containers), "container")
     yield Text.assemble((title, "bold"), f"  {'one group, ' if several else ''}{count}")
-    if not row.sums:
+    if not row.types:
         yield Text("  no node is in this group, though memory on exactly these nodes is held")
         return
     table = _table()
@@ -92,7 +94,7 @@ def _group(row: GroupRow) -> Iterator[RenderableType]:
     table.add_column("", no_wrap=True)
     for name in ("FREE", "RESERVED", "ALLOCATABLE"):
         table.add_column(name, justify="right", no_wrap=True)
-    for each in row.sums:
+    for each in row.types:
         sizes = (each.free_bytes, each.reserved_bytes, each.allocatable_bytes)
         bar = _bar(each.reserved_bytes, each.allocatable_bytes)
         table.add_row(_text(each.resource), bar, *map(numbers.size, sizes))
@@ -112,9 +114,7 @@ def _holders(rows: Iterable[HolderRow]) -> Table:
     for row in rows:
         devices = "\n".join(f"{name} {ids}" for name, ids in row.devices.items())
         table.add_row(
-            breaking.name(
-                output.printable(f"{row.name}/{row.key.container}{' (stale)' * row.is_stale}")
-            ),
+            breaking.name(output.printable(f"{row.name}/{row.container}{' (stale)' * row.stale}")),
             _text("\n".join(map(_part, row.memory)) or "-"),
             breaking.cpus(row.cpus or "-"),
             _text(devices or "-"),
@@ -123,8 +123,8 @@ def _holders(rows: Iterable[HolderRow]) -> Table:
 
 
 def _part(part: HeldMemory) -> str:
-    name = "" if part.resource == "memory" else f" {part.resource}"
-    return f"{numbers.size(part.size_bytes)}{name} on {{{_nodes(part.node_ids)}}}"
+    name = "" if part.type == "memory" else f" {part.type}"
+    return f"{numbers.size(part.size)}{name} on {{{_nodes(part.numa_nodes)}}}"
 
 
 def _nodes(node_ids: Sequence[int]) -> str:

@@ -6,7 +6,7 @@ Only drawings import Rich.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from numalet.cli import output
 from numalet.cli.output import OutputFormat
@@ -14,7 +14,7 @@ from numalet.core.config.releases.release import Release
 from numalet.core.config.rules import StartStage
 from numalet.core.model.findings import Finding, Severity
 from numalet.insight.output import state_document
-from numalet.insight.state import state_diff
+from numalet.insight.state import state_diff, state_finding
 from numalet.insight.state.holder_map import StateMap
 from numalet.insight.state.reading import States
 from numalet.insight.state.rebase import Rebased
@@ -23,9 +23,6 @@ from numalet.insight.state.state_diff import StateDifference
 from numalet.insight.state.verify import FileReport, Soundness
 from numalet.insight.usecases.state_doctor import ReplacedStateFile, StateSource
 from numalet.wording import releases
-
-if TYPE_CHECKING:
-    pass
 
 _STATUS_OF_ANSWER: Final = {
     RestartAnswer.ACCEPTED: 0,
@@ -53,10 +50,9 @@ def status_of_rebased(result: Rebased) -> int:
 
 def show_map(chart: StateMap, states: States, chosen: OutputFormat) -> None:
     """Print the content of the files; report undecodable parts on the error stream, too."""
-    unreadable = state_diff.unreadable(states)
-    output.show_findings(unreadable)
+    output.show_findings(state_diff.unreadable(states))
     if chosen is not OutputFormat.TABLE:
-        output.print_document(state_document.shown(chart, unreadable), chosen)
+        output.print_document(chart, chosen)
         return
     from numalet.cli import state_tables
 
@@ -79,7 +75,8 @@ def show_differences(
 ) -> None:
     output.show_findings(unreadable)
     if chosen is not OutputFormat.TABLE:
-        output.print_document(state_document.compared(differences, unreadable), chosen)
+        listed = tuple(map(state_finding.of, unreadable))
+        output.print_document(state_document.ComparedDocument(tuple(differences), listed), chosen)
         return
     from numalet.cli import state_tables
 

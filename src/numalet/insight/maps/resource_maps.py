@@ -89,6 +89,8 @@ def _threads(cores: Collection[CoreInfo]) -> list[tuple[int, ...]]:
 
 
 class TypeRow(Value):
+    """One memory type: of a NUMA node, or of all nodes of a group."""
+
     resource: str
     total_bytes: int
     system_reserved_bytes: int

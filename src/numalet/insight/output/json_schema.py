@@ -6,6 +6,7 @@ A *document* is what a command prints with ``-o json``.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 import msgspec
@@ -27,14 +28,25 @@ class OutputDocument(Struct, forbid_unknown_fields=True):
 
 def plain(document: Struct) -> dict[str, Any]:
     """Return the document as JSON: mappings, lists, texts, numbers, true, false and null."""
-    members: dict[str, Any] = msgspec.to_builtins(document, str_keys=True, enc_hook=_text)
+    members: dict[str, Any] = _listed(
+        msgspec.to_builtins(document, str_keys=True, enc_hook=_builtin)
+    )
     return members
 
 
-def _text(value: object) -> str:
-    """Return a subclass of ``str``, such as one that Go would quote, as a text."""
+def _listed(value: Any) -> Any:
+    """Return the value with lists in place of tuples."""
+    if isinstance(value, dict):
+        return {name: _listed(each) for name, each in value.items()}
+    return [_listed(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _builtin(value: object) -> str | dict[Any, Any]:
+    """Return a subclass of ``str``, such as one that Go would quote, or a read-only mapping."""
     if isinstance(value, str):
         return str.__str__(value)
+    if isinstance(value, Mapping):
+        return dict(value)
     raise TypeError(f"a document has no place for {value!r}")
 
 

@@ -36,6 +36,7 @@ from numalet.insight.output.run_document import RunDocument
 from numalet.insight.output.simulation_types import NotStartedDocument, SimulationDocument
 from numalet.insight.output.upgrade_document import UpgradeDocument
 from numalet.insight.output.what_if_document import Matrix
+from numalet.insight.state.holder_map import StateMap
 from numalet.io.documents import fleet_file_types, numalet_config_types
 from numalet.io.documents.typed import PUBLISHED_AS
 
@@ -92,7 +93,7 @@ DOCUMENTS: Final[Mapping[str, tuple[type[Struct], ...]]] = MappingProxyType(
         "state-diff": (state_document.ComparedDocument,),
         "state-rebase": (state_document.RebasedDocument,),
         "state-restore-check": (state_document.CheckedDocument,),
-        "state-show": (state_document.ShownDocument,),
+        "state-show": (StateMap,),
         "state-verify": (state_document.VerifiedDocument,),
         "upgrade": (UpgradeDocument,),
         "what-if": (Matrix,),

@@ -1,4 +1,6 @@
-"""The content of state files as rows: nodes by group, the pool, the containers' allocations.
+"""The content of state files: nodes by group, the pool, the containers' allocations.
+
+It is what ``numalet state show -o json`` prints; ``cpus`` are lists such as ``0-3,8``.
 
 A *group* is a set of NUMA nodes whose memory is allocated together. Only its sums are reliable: the
 kubelet's figures per node depend on the order of events. Sizes are in bytes.
@@ -6,66 +8,83 @@ kubelet's figures per node depend on the order of events. Sizes are in bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal
 
 from numalet.core.managers.memory.ledger import NodeMemory
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import ContainerKey
-from numalet.core.model.value import Value, replace
+from numalet.core.model.value import Value
 from numalet.insight.maps.resource_maps import TypeRow, type_rows
-from numalet.insight.state import state_diff
+from numalet.insight.state import state_diff, state_finding
 from numalet.insight.state.reading import States
+from numalet.insight.state.state_finding import StateFinding
 
 BY_ID: Final = "container ID"
 """Placeholder for the pod of a container that a first-format file names by container ID."""
 
 
+class StateContainer(Value):
+    pod_uid: str
+    container: str
+
+
 class HolderNodeRow(Value):
+    """A NUMA node of a group."""
+
     node_id: int
     assignments: int
     types: tuple[TypeRow, ...]
 
 
 class GroupRow(Value):
-    """One group: its nodes, the sums over them, the containers with memory on exactly these."""
+    """NUMA nodes whose memory is allocated together; ``types`` are the sums over them.
 
-    node_ids: tuple[int, ...]
-    sums: tuple[TypeRow, ...]
+    ``containers`` have memory on exactly these nodes.
+    """
+
+    numa_nodes: tuple[int, ...]
+    types: tuple[TypeRow, ...]
     nodes: tuple[HolderNodeRow, ...]
-    holders: tuple[ContainerKey, ...]
+    containers: tuple[StateContainer, ...]
 
 
 class HeldMemory(Value):
-    node_ids: tuple[int, ...]
-    resource: str
-    size_bytes: int
+    """Memory of one type on a set of NUMA nodes; ``size`` in bytes."""
+
+    numa_nodes: tuple[int, ...]
+    type: str
+    size: int
 
 
-class HolderRow(Value):
+class HolderRow(StateContainer):
     """The allocation of one container; ``name`` is ``namespace/pod`` or the uid.
 
-    ``is_stale``: its pod was deleted or has ended, and the kubelet releases the allocation at the
+    ``devices`` are texts such as ``gpu0@0, gpu1@0+1`` by resource: ids, and their NUMA nodes.
+    ``stale``: its pod was deleted or has ended, and the kubelet releases the allocation at the
     next admission.
     """
 
-    key: ContainerKey
     name: str
     memory: tuple[HeldMemory, ...]
     cpus: str
     devices: Mapping[str, str]
-    is_stale: bool = False
+    stale: bool
 
 
-class StateMap(Value):
-    """The whole content. Parts that no file has are empty or not set."""
+class StateMap(Value, tag_field="schema", tag="numalet.state-show/1"):
+    """The whole content. ``policies`` are by manager, as far as there is a file.
+
+    ``default_cpu_set`` is the shared pool, null without a file of the CPU Manager.
+    """
 
     policies: Mapping[Literal["cpu", "memory"], str]
     groups: tuple[GroupRow, ...]
-    pool: str | None
-    registered: Mapping[str, tuple[str, ...]]
+    default_cpu_set: str | None
+    registered_devices: Mapping[str, tuple[str, ...]]
     holders: tuple[HolderRow, ...]
+    unreadable: tuple[StateFinding, ...]
 
 
 def state_map(
@@ -84,14 +103,10 @@ def state_map(
     return StateMap(
         policies=policies,
         groups=_groups(states),
-        pool=None if states.cpu is None else cpu_set.text(states.cpu.ledger.default),
-        registered={} if written is None else written.registered,
-        holders=tuple(
-            replace(
-                _holder(states, key, names), is_stale=bool(key.pod_uid) and is_gone(key.pod_uid)
-            )
-            for key in _holders(states)
-        ),
+        default_cpu_set=None if states.cpu is None else cpu_set.text(states.cpu.ledger.default),
+        registered_devices={} if written is None else written.registered,
+        holders=tuple(_holder(states, key, names, is_gone) for key in _holders(states)),
+        unreadable=tuple(map(state_finding.of, state_diff.unreadable(states))),
     )
 
 
@@ -112,13 +127,17 @@ def _groups(states: States) -> tuple[GroupRow, ...]:
             numa_mask.ids(group),
             _sums(nodes),
             tuple(HolderNodeRow(i, node.assignments, type_rows(node)) for i, node in nodes.items()),
-            tuple(holders.pop(numa_mask.ids(group), {})),
+            _containers(holders.pop(numa_mask.ids(group), {})),
         )
         for group, nodes in by_group.items()
     ]
     # Blocks on a set that is the group of no node: the file is damaged, and is shown nevertheless.
-    rows += [GroupRow(node_ids, (), (), tuple(keys)) for node_ids, keys in holders.items()]
-    return tuple(sorted(rows, key=lambda row: (row.node_ids, len(row.nodes))))
+    rows += [GroupRow(node_ids, (), (), _containers(keys)) for node_ids, keys in holders.items()]
+    return tuple(sorted(rows, key=lambda row: (row.numa_nodes, len(row.nodes))))
+
+
+def _containers(keys: Iterable[ContainerKey]) -> tuple[StateContainer, ...]:
+    return tuple(StateContainer(*key) for key in keys)
 
 
 def _sums(nodes: Mapping[int, NodeMemory]) -> tuple[TypeRow, ...]:
@@ -151,7 +170,9 @@ def _holders(states: States) -> list[ContainerKey]:
     return sorted(keys)
 
 
-def _holder(states: States, key: ContainerKey, names: Mapping[str, str]) -> HolderRow:
+def _holder(
+    states: States, key: ContainerKey, names: Mapping[str, str], is_gone: Callable[[str], bool]
+) -> HolderRow:
     blocks = cpus = None
     devices: Mapping[str, str] = {}
     if states.memory is not None:
@@ -162,9 +183,10 @@ def _holder(states: States, key: ContainerKey, names: Mapping[str, str]) -> Hold
         records = states.device.written.records.get(key.pod_uid, {}).get(key.container, {})
         devices = {name: state_diff.devices_text(each) for name, each in sorted(records.items())}
     return HolderRow(
-        key,
+        *key,
         names.get(key.pod_uid, key.pod_uid or BY_ID),
         tuple(HeldMemory(b.nodes, b.resource, b.size_bytes) for b in blocks or ()),
         cpu_set.text(cpus or ()),
         devices,
+        stale=bool(key.pod_uid) and is_gone(key.pod_uid),
     )

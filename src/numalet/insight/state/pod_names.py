@@ -17,8 +17,8 @@ def names(
 ) -> dict[str, str]:
     pods: dict[str, dict[str, Holdings]] = {}
     for row in holders:
-        held = pods.setdefault(row.key.pod_uid, {})
-        held[row.key.container] = _holdings(states, row)
+        held = pods.setdefault(row.pod_uid, {})
+        held[row.container] = _holdings(states, row)
     everyone = tuple(listed)
     fitting = {uid: [pod for pod in everyone if _fits(pod, held)] for uid, held in pods.items()}
     times = [pod.name for pods_of_uid in fitting.values() for pod in pods_of_uid]
@@ -37,13 +37,12 @@ def _fits(pod: ListedPod, held: Mapping[str, Holdings]) -> bool:
 
 
 def _holdings(states: States, row: HolderRow) -> Holdings:
-    key = row.key
-    cpus = None if states.cpu is None else states.cpu.ledger.cpus_of(key.pod_uid, key.container)
+    cpus = None if states.cpu is None else states.cpu.ledger.cpus_of(row.pod_uid, row.container)
     records = {}
     if states.device is not None:
-        records = dict(states.device.written.records.get(key.pod_uid, {}).get(key.container, {}))
+        records = dict(states.device.written.records.get(row.pod_uid, {}).get(row.container, {}))
     return Holdings(
         cpus or frozenset(),
-        frozenset((part.resource, part.size_bytes, part.node_ids) for part in row.memory),
+        frozenset((part.type, part.size, part.numa_nodes) for part in row.memory),
         frozenset((name, record.device_ids) for name, record in records.items()),
     )

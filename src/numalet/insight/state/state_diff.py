@@ -26,21 +26,17 @@ ASSIGNMENTS = "assignments"
 
 
 class StateDifference(Value):
+    """One member that is not the same in both; null is "not there".
+
+    Numbers are bytes, but for assignments. ``change_bytes`` is the increase, where both are sizes.
+    """
+
     file: str
     subject: str
     what: str
     before: Compared
     after: Compared
-
-    @property
-    def change_bytes(self) -> int | None:
-        """The increase, if both values are sizes."""
-        # Assignments are a number, but not of bytes.
-        if self.what == ASSIGNMENTS or isinstance(self.before, str) or isinstance(self.after, str):
-            return None
-        if self.before is None or self.after is None:
-            return None
-        return self.after - self.before
+    change_bytes: int | None
 
 
 def differences(before: States, after: States) -> tuple[StateDifference, ...]:
@@ -61,9 +57,14 @@ def unreadable(states: States) -> tuple[Finding, ...]:
 def _of_file(name: str, before: State | None, after: State | None) -> Iterator[StateDifference]:
     mine, theirs = _members(before), _members(after)
     # A dictionary instead of a set, to keep the order.
-    for member in dict.fromkeys((*mine, *theirs)):
-        if mine.get(member) != theirs.get(member):
-            yield StateDifference(name, *member, mine.get(member), theirs.get(member))
+    for subject, what in dict.fromkeys((*mine, *theirs)):
+        old, new = mine.get((subject, what)), theirs.get((subject, what))
+        if old != new:
+            change_bytes = None
+            # Assignments are a number, but not of bytes.
+            if isinstance(old, int) and isinstance(new, int) and what != ASSIGNMENTS:
+                change_bytes = new - old
+            yield StateDifference(name, subject, what, old, new, change_bytes)
 
 
 def _members(state: State | None) -> Mapping[Member, Compared]:

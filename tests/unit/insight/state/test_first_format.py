@@ -70,11 +70,11 @@ def test_the_file_is_about_the_machine(entries: dict[str, str]) -> None:
 def test_containers_are_shown_by_their_id_and_are_not_stale() -> None:
     chart = holder_map.state_map(reading.read(files()), {}, lambda uid: True)
 
-    assert [(each.name, each.key.container, each.cpus) for each in chart.holders] == [
+    assert [(each.name, each.container, each.cpus) for each in chart.holders] == [
         ("container ID", "c0ffee", "3,7"),
         ("container ID", "decaf", "2"),
     ]
-    assert {each.is_stale for each in chart.holders} == {False}
+    assert {each.stale for each in chart.holders} == {False}
     picture = state_chart.state_chart(
         reading.read(files()), "st", {}, StateMachine(MACHINE, NO_DEVICES)
     )

@@ -58,8 +58,8 @@ def test_what_a_pod_has_as_a_whole_is_compared_by_pod() -> None:
     found = differences(empty.state_files(), busy.state_files())
 
     assert [each for each in found if each.subject == "u"] == [
-        StateDifference(CPU, "u", "CPUs as a whole", None, "1-2,9-10"),
-        StateDifference(MEMORY, "u", "memory as a whole on {0}", None, 2 << 30),
+        StateDifference(CPU, "u", "CPUs as a whole", None, "1-2,9-10", None),
+        StateDifference(MEMORY, "u", "memory as a whole on {0}", None, 2 << 30, None),
     ]
 
 
@@ -75,7 +75,7 @@ def test_a_container_without_memory_is_a_record_too() -> None:
     value = json.loads(FILES[MEMORY])
     value["entries"]["u9"] = {"c": []}
 
-    assert [StateDifference(MEMORY, "u9/c", "memory", None, "none")] == differences(
+    assert [StateDifference(MEMORY, "u9/c", "memory", None, "none", None)] == differences(
         FILES, FILES | {MEMORY: json.dumps(value)}
     )
 

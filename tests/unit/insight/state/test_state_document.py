@@ -46,7 +46,7 @@ def test_a_verification_names_rules() -> None:
 def test_a_comparison_has_both_values() -> None:
     before, after = reading.read(FILES), reading.read({CPU: FILES[CPU]})
     found = state_diff.differences(before, after)
-    document = plain(state_document.compared(found, ()), "numalet.state-diff/1")
+    document = plain(state_document.ComparedDocument(found, ()), "numalet.state-diff/1")
 
     assert None is document["differences"][0]["after"]
     assert document["unreadable"] == []

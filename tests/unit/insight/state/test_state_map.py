@@ -6,9 +6,9 @@ import json
 
 from numalet.core.model.listed_pod import Holdings, ListedPod
 from numalet.core.model.pod import ContainerKey
-from numalet.insight.output import json_schema, state_document
+from numalet.insight.output import json_schema
 from numalet.insight.state import holder_map, pod_names, reading
-from numalet.insight.state.holder_map import HeldMemory, StateMap
+from numalet.insight.state.holder_map import HeldMemory, StateContainer, StateMap
 from values import state_builders
 from values.builders import GI
 from values.state_builders import CPU, DEVICE, GPU, MEMORY
@@ -27,22 +27,22 @@ def test_nodes_stand_in_their_groups_with_sums() -> None:
     found = chart()
 
     assert dict(found.policies) == {"cpu": "static", "memory": "Static"}
-    assert [row.node_ids for row in found.groups] == [(0,), (1, 2)]
+    assert [row.numa_nodes for row in found.groups] == [(0,), (1, 2)]
     group = found.groups[1]
     assert [(node.node_id, node.assignments) for node in group.nodes] == [(1, 1), (2, 1)]
-    sums = {row.resource: row for row in group.sums}
+    sums = {row.resource: row for row in group.types}
     assert (
         sums["memory"].allocatable_bytes,
         sums["memory"].reserved_bytes,
         sums["memory"].free_bytes,
     ) == (18 * GI, 15 * GI, 3 * GI)
     assert (sums["memory"].total_bytes, sums["memory"].system_reserved_bytes) == (20 * GI, 0)
-    assert group.holders == (U2,)
-    assert U1 in found.groups[0].holders
+    assert [(each.pod_uid, each.container) for each in group.containers] == [U2]
+    assert StateContainer(*U1) in found.groups[0].containers
 
 
 def test_holders_have_everything_they_hold() -> None:
-    rows = {row.key: row for row in chart({"u1": "default/one"}).holders}
+    rows = {(row.pod_uid, row.container): row for row in chart({"u1": "default/one"}).holders}
 
     assert (rows[U1].name, rows[U2].name) == ("default/one", "u2")
     assert (
@@ -51,7 +51,10 @@ def test_holders_have_everything_they_hold() -> None:
     ) == rows[U1].memory
     assert (rows[U1].cpus, dict(rows[U1].devices)) == ("1", {GPU: "gpu0@0"})
     assert (rows[U2].cpus, dict(rows[U2].devices)) == ("4-5", {})
-    assert (chart().pool, chart().registered[GPU]) == ("0,6-11", ("gpu0", "gpu1"))
+    assert (chart().default_cpu_set, chart().registered_devices[GPU]) == (
+        "0,6-11",
+        ("gpu0", "gpu1"),
+    )
 
 
 def test_groups_that_only_a_container_is_in_are_shown() -> None:
@@ -63,16 +66,21 @@ def test_groups_that_only_a_container_is_in_are_shown() -> None:
     states = reading.read({MEMORY: json.dumps(value)})
     groups = holder_map.state_map(states, {}).groups
 
-    assert [row.node_ids for row in groups] == [(0,), (0, 1), (1, 2)]
-    assert [(len(row.sums), len(row.nodes)) for row in groups] == [(0, 0), (2, 2), (2, 1)]
+    assert [row.numa_nodes for row in groups] == [(0,), (0, 1), (1, 2)]
+    assert [(len(row.types), len(row.nodes)) for row in groups] == [(0, 0), (2, 2), (2, 1)]
 
 
 def test_every_file_may_be_missing() -> None:
     empty = holder_map.state_map(reading.read({}), {})
-    assert (empty.groups, empty.pool, empty.holders, dict(empty.registered)) == ((), None, (), {})
+    assert (empty.groups, empty.default_cpu_set, empty.holders, dict(empty.registered_devices)) == (
+        (),
+        None,
+        (),
+        {},
+    )
     for name in (CPU, MEMORY, DEVICE):
         alone = holder_map.state_map(reading.read({name: FILES[name]}), {})
-        assert U1 in [row.key for row in alone.holders]
+        assert U1 in [(row.pod_uid, row.container) for row in alone.holders]
 
 
 def listed(name: str, **containers: Holdings) -> ListedPod:
@@ -120,8 +128,8 @@ def test_pods_that_can_not_be_told_apart_have_no_name() -> None:
 
 
 def test_documents_are_plain() -> None:
-    unreadable = tuple(reading.read({CPU: "{"}).unreadable.values())
-    document = json_schema.plain(state_document.shown(chart(), unreadable))
+    states = reading.read(FILES | {CPU: "{"})
+    document = json_schema.plain(holder_map.state_map(states, {}))
 
     assert document == json.loads(json.dumps(document))
     assert document["schema"] == "numalet.state-show/1"
