@@ -16,9 +16,11 @@ from numalet.cluster.hollow.members import FleetOptions
 from numalet.cluster.hollow.publishing import HollowPublisher
 from numalet.cluster.hollow.state_folder import StateFolder
 from numalet.core.cluster import published
+from numalet.core.config.releases import table as releases
 from numalet.core.model.findings import BadInput, Location
 from numalet.core.workload.records import EventKind
 from numalet.io.documents import numa_node
+from numalet.shared.kubernetes import node_resource_topology
 from numalet.shared.publish import view
 from running import fake_api_server, hollow_fleets
 from running.fake_api_server import Ending, FakeApiServer
@@ -114,6 +116,41 @@ async def test_topologies_are_those_of_an_agent_where_they_are_asked_for() -> No
             if each["name"] == hollow_pods.GPU
         )
         assert gpus == "0"
+
+
+@pytest.mark.parametrize(("release", "listed"), [("1.33", ["job"]), ("1.34", [])])
+async def test_the_fingerprint_is_of_the_pods_that_the_release_lists(
+    release: str, listed: list[str]
+) -> None:
+    """A kubelet before 1.34 lists pods that have ended, until they are deleted."""
+    made = partial(HollowPublisher, has_topology=True, topology_between_seconds=0.05)
+    kind = hollow_fleets.gpu_kind(releases.of_name(release))
+    async with (
+        fake_api_server.running() as server,
+        hollow_fleets.running(server.access(), 1, [kind], make_publisher=made) as fleet,
+    ):
+
+        def fingerprint() -> str:
+            attributes = stored(server, f"{TOPOLOGIES}/hollow-0")["attributes"]
+            (value,) = (
+                each["value"]
+                for each in attributes
+                if each["name"] == "nodeTopologyPodsFingerprint"
+            )
+            assert isinstance(value, str)
+            return value
+
+        bind(server, "job", notes={"numalet.dev/runs-for": "1s"}, cpu="4")
+        await fleet.until(lambda: fingerprint() == fingerprint_of("job"))
+        await fleet.until(lambda: stored(server, f"{PODS}/job")["status"]["phase"] == "Succeeded")
+        await fleet.settled()
+        assert fingerprint() == fingerprint_of(*listed)
+        delete(server, "job", grace_seconds=0)
+        await fleet.until(lambda: fingerprint() == fingerprint_of())
+
+
+def fingerprint_of(*names: str) -> str:
+    return node_resource_topology.fingerprint(("default", name) for name in names)
 
 
 async def test_topologies_alone_are_published_without_the_states() -> None:

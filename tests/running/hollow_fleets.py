@@ -20,6 +20,8 @@ from numalet.cluster.hollow.members import (
 )
 from numalet.cluster.hollow.node_document import NodeNaming
 from numalet.cluster.hollow.publishing import HollowPublisher
+from numalet.core.config.behaviour import EXACT
+from numalet.core.config.releases.release import Release
 from numalet.core.node.node import Node
 from numalet.io.kube_api import client
 from numalet.io.kube_api.answers import ApiRefused
@@ -131,14 +133,14 @@ def _verdict(verdict: object) -> str:
     return {True: "admitted", False: getattr(verdict, "reason", ""), None: "undecided"}[admitted]
 
 
-def gpu_kind(**settings: Any) -> NodeKind:
+def gpu_kind(release: Release = EXACT.release, **settings: Any) -> NodeKind:
     """Nodes of 8 GPUs on 2 NUMA nodes; single-numa-node in pod scope, but for these settings."""
     return NodeKind(
         name="gpu",
         machine=hollow_pods.machine(),
         config=hollow_pods.config(**settings),
         devices=hollow_pods.EIGHT_GPUS,
-        empty=hollow_pods.node(**settings),
+        empty=hollow_pods.node(release=release, **settings),
     )
 
 

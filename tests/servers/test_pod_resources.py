@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import grpc
 import pytest
 
+from numalet.agent.publish import in_agent
+from numalet.agent.servers.door import AgentView
 from numalet.agent.servers.endpoints import PodResourcesSettings
 from numalet.agent.servers.pod_resources import PodResourcesServer, TokenBucket
 from numalet.cli import main
@@ -23,6 +25,8 @@ from numalet.core.model.findings import BadInput
 from numalet.io.pod_resources_client import CallRefused, JsonAnswer, PodResourcesClient
 from numalet.io.rpc import methods
 from numalet.io.rpc import pod_resources_v1_pb2 as v1
+from numalet.shared.kubernetes import node_resource_topology
+from numalet.shared.publish.view import PublishedView
 from values import served_node
 from values.device_bench import GPU
 from values.served_node import ALIGNED, SHARED, TOO_LARGE
@@ -124,6 +128,36 @@ def test_some_releases_list_active_pods_alone(root: Path, release: str, listed: 
     # Only List of the newer interface changed.
     assert len(_document(old)["podResources"]) == 3
     assert _document(one)["podResources"]["name"] == "too-large"
+
+
+@pytest.mark.parametrize(("release", "listed"), [("1.33", 3), ("1.34", 2)])
+def test_the_agent_publishes_the_fingerprint_of_the_pods_that_it_lists(
+    release: str, listed: int
+) -> None:
+    known = [ALIGNED, SHARED, TOO_LARGE]
+    behaviour = replace(EXACT, release=table.of_name(release))
+    shown = served_node.view(served_node.with_pods(known, behaviour), known)
+    offered: list[PublishedView] = []
+
+    class Door:
+        def view(self) -> AgentView:
+            return shown
+
+        async def changed(self) -> None:
+            raise EOFError
+
+    class Writers:
+        def offer(self, view: PublishedView) -> None:
+            offered.append(view)
+
+    with pytest.raises(EOFError):
+        asyncio.run(in_agent.follow(cast("Any", Door()), cast("Any", Writers())))
+    (view,) = offered
+    assert view.topology is not None
+    values = {each["name"]: each["value"] for each in view.topology["attributes"]}
+    names = [(each.namespace, each.name) for each in known[:listed]]
+    expected = node_resource_topology.fingerprint(names)
+    assert values["nodeTopologyPodsFingerprint"] == expected
 
 
 def test_get_answers_for_one_pod_or_says_that_it_is_not_known(root: Path) -> None:

@@ -11,7 +11,9 @@ import msgspec
 from numalet.cluster.hollow import pod_reader
 from numalet.cluster.hollow.life import HollowPod, NodeLife
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origin
+from numalet.core.config.behaviour import EXACT
 from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.releases.release import Release
 from numalet.core.config.rules import StartRefused
 from numalet.core.managers.device.inventory import Device
 from numalet.core.model.findings import Findings
@@ -55,10 +57,15 @@ def config(**settings: Any) -> KubeletConfig:
     )
 
 
-def node(name: str = "hollow-0", **settings: Any) -> Node:
+def node(name: str = "hollow-0", release: Release = EXACT.release, **settings: Any) -> Node:
     """An empty node of this name."""
-    identity = NodeIdentity(name=name, has_all_labels=True)
-    started = nodes.start(config(**settings), machine(), devices=EIGHT_GPUS, identity=identity)
+    started = nodes.start(
+        config(**settings),
+        machine(),
+        devices=EIGHT_GPUS,
+        behaviour=replace(EXACT, release=release),
+        identity=NodeIdentity(name=name, has_all_labels=True),
+    )
     assert not isinstance(started, StartRefused), started
     return started
 

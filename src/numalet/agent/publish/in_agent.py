@@ -11,10 +11,12 @@ from numalet.agent.controller.settings import AgentSettings, configuration_reade
 from numalet.agent.publish import command, publisher
 from numalet.agent.publish.kubelet_source import KubeletSource
 from numalet.agent.publish.publisher import NodePublisher
+from numalet.agent.servers import pod_resources
 from numalet.agent.servers.door import Door
 from numalet.core.config.numalet_config import PublishSettings
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.value import Value
+from numalet.core.snapshot.snapshot import Snapshot
 from numalet.io.kube_api import client
 from numalet.io.kube_api.access import Access
 from numalet.io.kube_api.client import RequestLimits
@@ -85,12 +87,14 @@ def _utc_now() -> datetime:
 
 async def follow(door: Door, writers: NodePublisher) -> None:
     """Offer the agent's node after every change."""
-    last = None
+    last: tuple[Snapshot, list[str]] | None = None
     while True:
         shown = door.view()
+        pods = pod_resources.listed(shown)
+        uids = [each.uid for each in pods]
         # Views are new objects each time; an unchanged snapshot stays the same object.
-        if shown.ready and shown.node.snapshot is not last:
-            last = shown.node.snapshot
-            pods = shown.node.snapshot.pods.values()
+        is_new = last is None or shown.node.snapshot is not last[0] or uids != last[1]
+        if shown.ready and is_new:
+            last = shown.node.snapshot, uids
             writers.offer(view.of_node(shown.node, shown.config, pods))
         await door.changed()

@@ -189,8 +189,8 @@ class _Latest(Generic[A]):
 
 
 def _list_of(view: AgentView) -> v1.ListPodResourcesResponse:
-    listed = pod_resources.pods(view.node.snapshot, _listed(view))
-    return v1.ListPodResourcesResponse(pod_resources=map(_pod, listed))
+    entries = pod_resources.pods(view.node.snapshot, listed(view))
+    return v1.ListPodResourcesResponse(pod_resources=map(_pod, entries))
 
 
 def _old_list_of(view: AgentView) -> v1alpha1.ListPodResourcesResponse:
@@ -205,9 +205,9 @@ def _allocatable_of(view: AgentView) -> v1.AllocatableResourcesResponse:
     )
 
 
-def _listed(view: AgentView) -> list[Pod]:
-    rules = view.node.rules.release_rules
-    return _active(view) if rules.pod_resources_list_active_pods else _known(view)
+def listed(view: AgentView) -> list[Pod]:
+    """Pods for ``List``."""
+    return _active(view) if pod_resources.lists_active_pods_alone(view.node) else _known(view)
 
 
 def _known(view: AgentView) -> list[Pod]:

@@ -213,8 +213,9 @@ class HollowFleet:
                     if happened.kind in self._options.events:
                         workload = None if held is None else held.record.workload
                         self.writer.announce(name, happened, workload)
-        if life.node is not before.node:
+        if life.node is not before.node or life.listed_uids != before.listed_uids:
             self._publish(name)
+        if life.node is not before.node:
             self._save(member)
         self._set_timer(member)
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from numalet.core.config.rules import StartRefused
+from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, field
 from numalet.core.node.node import Node
 from numalet.core.workload.records import NodeEvent, PodRecord
 from numalet.core.workload.spec import Workload
+from numalet.shared.kubernetes import pod_resources
 
 AT_ONCE: Final = timedelta()
 
@@ -101,6 +103,16 @@ class NodeLife(Value, kw_only=True):
     pods: Mapping[str, HeldPod] = MappingProxyType({})
     is_up: bool = True
     refused: StartRefused | None = None
+
+    @property
+    def listed_uids(self) -> Set[str]:
+        """The pods that ``List`` of the kubelet's PodResources API contains."""
+        is_active_alone = pod_resources.lists_active_pods_alone(self.node)
+        return (self.node.snapshot.pods if is_active_alone else self.pods).keys()
+
+    @property
+    def listed_pods(self) -> tuple[Pod, ...]:
+        return tuple(self.pods[uid].record.workload.pod for uid in self.listed_uids)
 
     def __repr__(self) -> str:
         return f"<NodeLife: {self.name}, pods {len(self.pods)}, {self.node!r}>"

@@ -224,8 +224,7 @@ class _Topologies:
         self._api = api
 
     def content(self, member: Member) -> Mapping[str, Any]:
-        node = member.published
-        return view.topology_of(node, node.snapshot.pods.values())
+        return view.topology_of(member.published, () if member.lies else member.life.listed_pods)
 
     async def write(self, member: Member, content: Mapping[str, Any]) -> None:
         name = member.life.name

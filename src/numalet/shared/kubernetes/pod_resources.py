@@ -58,6 +58,12 @@ class Allocatable(Value):
     memory: tuple[MemoryEntry, ...]
 
 
+def lists_active_pods_alone(node: Node) -> bool:
+    """Whether ``List`` leaves out pods that ended or were rejected."""
+    rules = node.rules
+    return rules.release_rules.pod_resources_list_active_pods or rules.behaviour.release_at_once
+
+
 def pods(snapshot: Snapshot, known: Iterable[Pod]) -> tuple[PodEntry, ...]:
     """Allocations of these pods, by namespace and name."""
     ordered = sorted(known, key=lambda pod: (pod.namespace, pod.name, pod.uid))
