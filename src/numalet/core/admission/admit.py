@@ -23,6 +23,8 @@ def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SIL
     ``predicateAdmitHandler.Admit``, v1.32.
     """
     rules = roster.rules.release_rules
+    # Two views of one pod: the managers see only the requests that the release counts for them,
+    # while the predicates see the pod itself.
     managed, is_placed_whole = pod, False
     if pod.pod_level is not None or pod.allocated is not None:
         pod = counting.counted(pod, rules)
@@ -44,6 +46,8 @@ def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SIL
         after = attempt.snapshot.after_admission(snapshot, pod).with_stale(attempt.left_stale)
     else:
         after = _refused(attempt, snapshot)
+    # After the pod's own allocation: the kubelet evicts in the predicates, which run after the
+    # managers. The pod therefore cannot get the exclusive CPUs of its victims.
     for uid in answer.evicted:
         after = lifecycle.remove(roster, after, uid)
     # As in the kubelet, a rejected pod's allocations stay until the next admission (unless

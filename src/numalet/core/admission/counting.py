@@ -71,6 +71,7 @@ def for_managers(pod: Pod, rules: ReleaseRules) -> Pod:
         pod = _with_requests(pod, _of_status(pod.allocated, rules.sidecar_statuses_count))
     if pod.pod_level is None:
         return pod
+    # Both managers test for Guaranteed first, so any other class makes them ignore the pod.
     if rules.pod_level_pods_are_passed_over:
         return replace(pod, qos_class=QosClass.BURSTABLE)
     if rules.pod_level_pods_are_placed_whole:
@@ -106,6 +107,8 @@ def _of_status(
 
         Kubelet: ``staticPolicy.guaranteedCPUs``, ``getRequestedResources``, v1.33.
         """
+        # The kubelet searches the pod's status by name. Up to v1.32 it searched only
+        # ``containerStatuses``, so a sidecar was not found.
         entry = allocated.containers.get(container.name)
         if entry is None and sidecars_count and container.kind is ContainerKind.SIDECAR:
             entry = allocated.init_containers.get(container.name)

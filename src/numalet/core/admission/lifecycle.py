@@ -64,6 +64,8 @@ def remove(roster: Roster, snapshot: Snapshot, pod_uid: str) -> Snapshot:
 
 
 def release_stale(roster: Roster, snapshot: Snapshot) -> Snapshot:
+    # If it is known which pods are gone, releasing these is faster than comparing every record with
+    # every active container.
     gone = snapshot.gone(snapshot.may_be_stale)
     if gone is not None:
         for slot in roster.slots:

@@ -93,6 +93,7 @@ def _holds(each: NodeRequirement, labels: Mapping[str, str]) -> bool:
         return False
     if each.operator in (_IN, _EXISTS):
         return each.operator == _EXISTS or there in each.values
+    # Gt and Lt compare with ``strconv.ParseInt``: a label that is not an int64 matches neither.
     has, asked = _whole(there), _whole(each.values[0])
     if has is None or asked is None:
         return False

@@ -36,6 +36,8 @@ def allocatable(rules: NodeRules, snapshot: Snapshot) -> dict[str, Quantity]:
     for name in inventory.registered:
         free[name] = Quantity.from_int(len(inventory.healthy(name)))
     for name, amount in free.items():
+        # Preallocated pages are part of MemTotal but not available to pods that ask for memory.
+        # Kubelet: ``nodestatus.MachineInfo``.
         if resources.is_hugepages(name):
             free[resources.MEMORY] = _not_below_zero(free[resources.MEMORY] - amount)
     return free

@@ -86,6 +86,8 @@ def ask(roster: Roster, before: Snapshot, after: Snapshot, pod: Pod) -> Predicat
     evicted: tuple[str, ...] = ()
     failed: list[Failure] = [*lacking, *misplaced]
     if pod.is_critical and rules.critical_pods_evict:
+        # A missing resource does not reject a critical pod yet, but eviction cannot repair a wrong
+        # place.
         failed = [*misplaced]
         # A critical pod is not rejected for lack of resources: pods that are not critical or have
         # a lower priority are evicted. It is rejected only if all of them together free too
@@ -182,6 +184,8 @@ class _Question(Mutable):
         devices = self.after.device
         if not devices.is_handled(name):
             return self.roster.offered.get(name)
+        # The kubelet raises the allocatable of a resource to the devices in use
+        # (``sanitizeNodeAllocatable``): after a restart the plugin may not have reported yet.
         return max(len(devices.inventory.healthy(name)), len(devices.in_use.get(name, ())))
 
     def _leave_open(self, resource: str) -> None:

@@ -55,6 +55,8 @@ def _steps(nodes: NumaMask) -> tuple[tuple[NumaMask, NumaMask, int], ...]:
 def sums(nodes: NumaMask, amounts: Sequence[int]) -> dict[NumaMask, int]:
     """Return the sum over the nodes of every set; ``amounts`` are in the order of the node ids."""
     totals = {numa_mask.EMPTY: 0}
+    # Smaller sets come first, so the sum without the highest node is already there: one addition
+    # per set instead of one per node.
     for mask, rest, at in _steps(nodes):
         totals[mask] = totals[rest] + amounts[at]
     return totals

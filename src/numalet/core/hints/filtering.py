@@ -96,6 +96,7 @@ def single_node_only(offers: Iterable[Offer]) -> list[HintList]:
 
 def _single_node_only(offer: Offer) -> HintList:
     if isinstance(offer, Ruled):
+        # Writing out the whole rule for this filter would make up to 2^n hints to keep n of them.
         return tuple(offer.rule.preferred_singles())
     return tuple(
         hint

@@ -75,6 +75,8 @@ def size_rank(size: int, wanted_size: int) -> tuple[int, int]:
     if size == wanted_size:
         return (0, 0)
     if size < wanted_size:
+        # Below the wanted size the kubelet prefers the larger set: it is closer to the need of the
+        # neediest resource.
         return (1, -size)
     return (2, size)
 

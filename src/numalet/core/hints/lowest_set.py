@@ -54,6 +54,7 @@ class LowestSet:
         self.mandatory = sets.mandatory
         self.is_possible = numa_mask.contains(sets.universe, sets.mandatory)
         self.node_ids = numa_mask.ids(sets.universe & ~sets.mandatory)
+        # Entry n is the lowest set of n nodes, which is the answer as soon as the needs are met.
         self.lowest_masks = [0, *accumulate(1 << node_id for node_id in self.node_ids)]
         self.rows = self._rows([*sets.requirements, *further])
         self._place_parts()
@@ -114,6 +115,8 @@ class LowestSet:
     def _place_parts(self) -> None:
         places = {1 << node_id: place for place, node_id in enumerate(self.node_ids)}
         parts = {part for row in self.rows for part, _ in row.parts if part not in places}
+        # A device attached to several nodes counts once, with its first chosen node. One bit per
+        # such part says whether that has happened.
         self.shared_bits = {part: 1 << index for index, part in enumerate(sorted(parts))}
         self.touched_at = [0] * len(places)
         for part, bit in self.shared_bits.items():
@@ -228,10 +231,14 @@ class LowestSet:
                 break
             sums = [sum(map(float.__mul__, shares, column)) for column in zip(*worth, strict=True)]
             heaviest = sorted(range(places), key=sums.__getitem__, reverse=True)[:count]
+            # The gap is the unmet share of the weighted need: the larger it is, the more branches
+            # this bound cuts. The weights with the largest gap are kept.
             gap = (together - sum(sums[at] for at in heaviest)) / together
             if gap > highest:
                 highest, best_shares = gap, shares
             missing = [1 - sum(row[at] for at in heaviest) for row in worth]
+            # Shrinking steps, as usual for subgradient methods. A step may worsen the bound, so the
+            # best one is kept above.
             length = 1 / (step + 2)
             shares = [
                 max(share + length * lack, 0.0) for share, lack in zip(shares, missing, strict=True)
@@ -239,6 +246,7 @@ class LowestSet:
         for at, share in zip(rows, best_shares, strict=True):
             self.scales[at] = int(share * _SCALE) // lacking[at]
         self._weighted = None
+        # Both caches hold sums with the old weights.
         self._heaviest_first.clear()
         self._best_of.clear()
 

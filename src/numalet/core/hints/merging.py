@@ -43,6 +43,7 @@ def reachable(families: Sequence[Family], all_nodes: NumaMask) -> set[NumaMask]:
 
     Members are subsets of ``all_nodes``. Without families the result is ``all_nodes`` alone.
     """
+    # Short families first: they keep the set of intersections small for the longest time.
     families = sorted(families, key=len)
     sets = 1 << all_nodes.bit_count()
     reach: set[NumaMask] = {all_nodes}
@@ -135,7 +136,10 @@ def not_preferred(
     if not all(lists):
         return Hint(all_nodes, False)
     # "Any node, preferred" cuts no intersection. Most managers answer it for most containers.
+    # Identity is enough: ``filtering`` uses this one object for every such list. An equal list from
+    # elsewhere stays in and changes only the time.
     lists = [hints for hints in lists if hints is not ANY_PREFERRED]
+    # Only "any node, not preferred" is left, so every intersection is the whole machine.
     if all(hints[0].mask is None and len(hints) == 1 for hints in lists):
         return Hint(all_nodes, False)
     wanted = size_of_the_neediest(lists)
@@ -171,6 +175,8 @@ def _preferred_sets(lists: Sequence[HintList], all_nodes: NumaMask) -> set[NumaM
     common = named_by_all(lists)
     if common is None:
         hints = (hint for one in _distinct(lists) for hint in one if hint.preferred)
+        # Every list accepts any node as preferred. Then each preferred set of one list alone is a
+        # result, and all nodes as well.
         common = {hint.mask for hint in hints if hint.mask is not None} | {all_nodes}
     # Like the kubelet, compare the sets first and remove unknown node ids afterwards.
     return {mask & all_nodes for mask in common} - {0}

@@ -43,6 +43,8 @@ class Budget(Mutable):
     @contextmanager
     def at_most(self, visits: int) -> Iterator[None]:
         """Limit the block to ``visits``; the unused rest returns to the budget afterwards."""
+        # The block may overdraw only its own part; what it did not use is available again
+        # afterwards.
         kept = max(0, self.left - visits)
         self.left -= kept
         try:
@@ -180,6 +182,9 @@ class SharingOut:
         return any(self._greedily(order) for order in self._orders(bits))
 
     def _orders(self, bits: list[NumaMask]) -> Iterator[list[NumaMask]]:
+        # First order: nodes with few possible families first, the largest cost first among these,
+        # as in first-fit decreasing. Second order: nodes first whose second choice would be much
+        # worse. Each finds assignments that the other misses.
         yield sorted(bits, key=lambda bit: (len(self.choices[bit]), -self._burden(bit)))
         yield sorted(bits, key=self._regret, reverse=True)
 
@@ -299,6 +304,8 @@ class _Search:
             return None
         solution = self._without(at, leave, state)
         if solution is None and at >= self.musts:
+            # An optional node may also stay. This branch comes second, because the cheapest
+            # optional nodes come first and most solutions remove them.
             solution = self._rest(at + 1, leave, state)
         if solution is None:
             failed.append(state.slack)

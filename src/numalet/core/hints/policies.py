@@ -54,6 +54,8 @@ def preferred_by_all(answers: Iterable[ProviderHints]) -> Sequence[NumaMask | No
             masks = getattr(resource, "preferred_masks", None)
             if masks is None:
                 return None
+            # A list and not a set: on few nodes there are at most 15 masks, and a list comparison
+            # is faster than hashing.
             common = masks if common is None else [mask for mask in common if mask in masks]
             if not common:
                 return ()
@@ -76,6 +78,8 @@ def fewest_nodes(
     """Return the best set for all resources together as a preferred hint, if any."""
     wishes = [_wish(offer) for offer in offers if not _accepts_any(offer)]
     size = max((size for _, size in wishes), default=0)
+    # Every set of that size is tested against every resource, so the number of sets bounds the time
+    # of an admission.
     possible = math.comb(all_nodes.bit_count(), size)
     if not size or not all(size for _, size in wishes) or possible > _MOST_SETS_TRIED:
         return None

@@ -43,12 +43,15 @@ def some(problem: SharingOut, size: int, known: NumaMask | None) -> Remaining:
     if known is not None or whole.bit_count() <= size:
         return Remaining(whole if known is None else known, True)
     for nodes in range(size, whole.bit_count()):
+        # Sizes grow from the wanted one, so the first reachable size is the smallest possible.
         leave = whole.bit_count() - nodes
         if problem.is_too_much(numa_mask.EMPTY, whole, leave):
             continue
         try:
             out = problem.share(numa_mask.EMPTY, whole, leave)
         except BudgetUsedUp:
+            # Whether a smaller set is reachable stays unknown; the whole ground is reachable
+            # without removing a node.
             return Remaining(whole, False)
         if out is not None:
             return Remaining(whole & ~out, True)

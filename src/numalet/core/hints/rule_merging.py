@@ -59,6 +59,7 @@ def merge(
     if len(lists) == len(offers):
         return BestHint(merging.merge(lists, all_nodes, distances))
     rules = [offer.rule for offer in offers if isinstance(offer, Ruled)]
+    # A provider without any hint leaves the kubelet no combination to try.
     if not all(lists) or any(rule.is_empty for rule in rules):
         return BestHint(Hint(all_nodes, False))
     preferred = _preferred(lists, list(dict.fromkeys(rules)), all_nodes, distances)
@@ -67,6 +68,7 @@ def merge(
     remaining = _not_preferred(lists, rules, all_nodes, distances, _budget(budget))
     if remaining is None:
         return BestHint(Hint(all_nodes, False))
+    # On a machine of this size the full lists are slow but possible, and their merge is exact.
     if not remaining.exact and all_nodes.bit_count() <= MOST_NODES_LISTED:
         return BestHint(merging.merge(filtering.written_out(offers), all_nodes, distances))
     return BestHint(Hint(remaining.mask, False), bounded=not remaining.exact)
@@ -187,6 +189,8 @@ def _hope(group: _Group, wanted: int) -> Rank:
 
 
 def _may_be_better(hope: Rank, best: Rank, distances: Distances | None) -> bool:
+    # A bound does not know distances. A group of an equally good size may contain a closer set, so
+    # it has to be searched.
     return hope < best if distances is None else hope[0] <= best[0]
 
 
@@ -219,6 +223,8 @@ def _known(group: _Group, wanted: int) -> NumaMask | None:
 def _groups(
     lists: Sequence[HintList], rules: Sequence[HintRule], all_nodes: NumaMask
 ) -> Iterator[_Group]:
+    # Two resources with equal rules may still take different sets, so their number matters and not
+    # only which rules there are.
     copies = Counter(rules)
     ways = [list(_ways(rule, count, all_nodes)) for rule, count in copies.items()]
     for fixed in sorted(merging.reached_sets(lists, all_nodes)):

@@ -100,6 +100,9 @@ class _Walk(Mutable):
 
     def best(self, at: int, prefix: _Prefix, best: Hint | None) -> Hint | None:
         """Return the best set after all combinations that begin with this prefix."""
+        # An empty intersection is skipped before any comparison, as in the kubelet. A combination
+        # that cannot be preferred any more never replaces a preferred best hint, and the kubelet
+        # decides that before it compares distances.
         if not prefix.mask or (best is not None and best.preferred and not prefix.preferred):
             return best
         if at == len(self.lists):
@@ -139,6 +142,7 @@ def _with(prefix: _Prefix, hint: Hint) -> _Prefix:
     mask, named, preferred = prefix
     preferred = preferred and hint.preferred
     if hint.mask is None:
+        # "Any node" names no set, so it does not prevent a preferred result.
         return _Prefix(mask, named if preferred else None, preferred)
     if named is not None and named != hint.mask:
         preferred = False

@@ -65,6 +65,8 @@ class NodeSets(Value, dict=True):
 
 def node_sets(topology: CpuTopology, reach: Reach) -> NodeSets:
     nodes = numa_mask.of(topology.node_ids)
+    # The largest nodes first: their running sum gives the smallest number of nodes that has n CPUs,
+    # without a search over the sets.
     counts = sorted((node.cpus.bit_count() for node in topology.nodes), reverse=True)
     return NodeSets(topology, reach, nodes, few_nodes.are_few(nodes), tuple(accumulate(counts)))
 
@@ -101,6 +103,8 @@ class CpuHintFamily(Value, dict=True):
 
     @cached_property
     def as_rule(self) -> HintRule:
+        # The reusable CPUs are subtracted from the need instead of added to each set, because every
+        # offered set includes all of their nodes.
         enough = requirement.by_node(self.count - self.reuse_count, self.free)
         size = self.sets.preferred_size(self.count)
         nodes = self.sets.all_nodes

@@ -55,10 +55,14 @@ class Picker(Value):
         if affinity is not None:
             reach = Reach.SOCKETS if self.rules.align_by_socket else Reach.NODES
             near = available & take_packed.cpus_of_affinity(self.topology, affinity, reach)
+            # Never ask for more than the affinity has: the assignment would refuse, and the CPUs of
+            # the affinity would not be taken first.
             aligned = self.take(near, min(count, near.bit_count()))
         if not isinstance(aligned, int):
             return aligned
         if aligned.bit_count() == count:
             return aligned
+        # The merged hint is not binding. Under best-effort it may lack CPUs, and the kubelet then
+        # takes the rest from all nodes instead of a rejection.
         rest = self.take(available & ~aligned, count - aligned.bit_count())
         return aligned | rest if isinstance(rest, int) else rest

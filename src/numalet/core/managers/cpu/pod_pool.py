@@ -66,9 +66,11 @@ class CpuPodPools(Value):
         lack = nothing_to_share(pod, total)
         if lack is not None:
             return Refused(lack)
+        # full-pcpus-only is checked for the pod's total only; parts of containers may split cores.
         broken = self.policy.breaks_cores(ledger, WHOLE_POD, total)
         if broken is not None:
             return broken
+        # Nothing is reusable here: init containers take from the pod's own pool, not from the node.
         pool = self.policy.picker.pick(self.policy.free(ledger), total, affinity.mask)
         if not isinstance(pool, int):
             return Refused(pool)
@@ -96,6 +98,7 @@ class CpuPodPools(Value):
                 if container.kind is ContainerKind.INIT:
                     parts[container.name] = left
                 continue
+            # No affinity here: the pool was already picked for the hint of the pod.
             picked = take(left, count)
             if not isinstance(picked, int):
                 return picked

@@ -31,6 +31,8 @@ def choose(picker: Picker) -> ReservedCpus | Finding:
     if rules.reserved_cpus:
         chosen = rules.reserved_cpus
     else:
+        # Each start picks from all CPUs of the machine: the same options and topology always give
+        # the same CPUs, so the state file stays valid over restarts.
         picked = picker.take(topology.cpus, rules.reserved_count)
         if isinstance(picked, WouldHang):
             nodes = numa_mask.text(picked.mask)

@@ -135,6 +135,8 @@ class CpuStaticPolicy(Value):
             return self.offered(self.free(ledger), reusable, count)
         # A container that already has CPUs gets hints for exactly these.
         if len(held) != count:
+            # The kubelet returns an empty list of hints here, which the Topology Manager treats as
+            # a preference that cannot be satisfied.
             return {CPU: Impossible(OtherSize(container.name, count, len(held)))}
         return self.offered(cpu_mask.of_set(held), cpu_mask.EMPTY, count)
 

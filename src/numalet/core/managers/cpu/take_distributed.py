@@ -91,6 +91,8 @@ class Balance(Value):
         Return None also if none is better than ``below``, the best score so far.
         """
         share = self.share(len(chosen))
+        # The kubelet checks these three conditions before it scores a combination; a combination
+        # that fails does not take part, however even it would be.
         if not self._can_give(chosen, share):
             return None
         left = dict(self.free)
@@ -99,6 +101,8 @@ class Balance(Value):
         remaining = self.count - share * len(chosen)
         if not remaining:
             return Division(self._score(_squares(left.values())), ())
+        # A chosen node may have too few CPUs for one more group after its share: it stays chosen
+        # but cannot give a part of the remainder.
         givers = [node for node in chosen if left[node] >= self.group_size]
         return self._with_remainder(left, givers, remaining, below)
 
@@ -123,6 +127,8 @@ class Balance(Value):
         # Larger subsets first: the first best one wins, as in the kubelet.
         for subset in _subsets(len(givers)):
             turn = [givers[at] for at in subset]
+            # This counts single CPUs, not groups, as the kubelet does. A subset may pass here and
+            # still have no whole group left; see ``_change``.
             if sum(left[node] for node in turn) < remaining:
                 continue
             change = self._change(left, turn, remaining)
@@ -214,6 +220,8 @@ def take(
         return cpu_mask.EMPTY
     if count > free.bit_count():
         return TooFewCpus(count, available.bit_count())
+    # The order of this list decides ties: the first combination with the best score wins, and the
+    # fullest nodes are first.
     nodes = free_cpus.nodes(topology, free)
     by_node = {node.part_id: (node.cpus & free).bit_count() for node in nodes}
     balance = Balance(count, group_size, by_node, storage)
@@ -230,6 +238,8 @@ def take(
 def _node_counts(topology: CpuTopology, nodes_free: int, count: int, group_size: int) -> range:
     groups = _up(topology.cpus.bit_count(), group_size)
     groups_needed = _up(count, group_size)
+    # No fewer nodes than an even machine would need; the kubelet does not try one node if the
+    # request is larger than the average node, even where one node is large enough.
     fewest = _up(groups_needed, _up(groups, len(topology.nodes)))
     return range(fewest, min(groups_needed, nodes_free) + 1)
 

@@ -42,6 +42,7 @@ def cpus_of_affinity(topology: CpuTopology, affinity: NumaMask, reach: Reach) ->
     """Return all CPUs of these NUMA nodes, or of their sockets."""
     chosen = [node for node in topology.nodes if affinity >> node.part_id & 1]
     if reach is Reach.SOCKETS:
+        # The whole socket belongs to the affinity then, also its CPUs on NUMA nodes outside of it.
         chosen = [socket for node in chosen for socket in topology.sockets_of_node[node.part_id]]
     cpus = cpu_mask.EMPTY
     for part in chosen:
@@ -81,6 +82,8 @@ def _take_part(taking: FreeCpus, uncore: TopologyPart, odd_too: bool) -> None:
     # match on cores with four threads.
     wanted = -(-taking.need // per_core) if odd_too else taking.need // per_core
     cores = taking.topology.cores_of_uncore[uncore.part_id]
+    # A core with only one free thread is listed too, so the cores chosen below may have fewer CPUs
+    # than needed; then the part is not taken at all.
     usable = [core for core in cores if core.here & taking.free]
     cpus = cpu_mask.EMPTY
     for core in usable[:wanted]:
@@ -125,6 +128,8 @@ def take(
 
 def _take_whole_units(taking: FreeCpus) -> None:
     steps = (_take_whole_nodes, _take_whole_sockets)
+    # The larger unit first, so that a request for a whole socket is not met with NUMA nodes of two
+    # sockets.
     for step in steps if taking.topology.numa_first else reversed(steps):
         # Usually even the smallest unit is too large: skip the sorting.
         if taking.need >= taking.topology.smallest_unit and not taking.satisfied:
@@ -140,6 +145,8 @@ def _take_whole_nodes(taking: FreeCpus) -> None:
 def _take_whole_sockets(taking: FreeCpus) -> None:
     free, size = taking.free, taking.topology.cpus_per_socket
     listed = free_cpus.sockets(taking.topology, free)
+    # ``size`` is an average. If a socket is larger, this test holds while some of its CPUs are in
+    # use, and the kubelet then takes all of them, used ones included.
     whole = [part.cpus for part in listed if (part.cpus & free).bit_count() == size]
     _take_fitting(taking, whole, size)
 
@@ -147,6 +154,7 @@ def _take_whole_sockets(taking: FreeCpus) -> None:
 def _take_whole_cores(taking: FreeCpus) -> None:
     size = taking.topology.cpus_per_core
     if taking.need >= size:
+        # The cores come from a generator: on a large machine few of them are needed.
         _take_fitting(taking, free_cpus.whole_cores(taking.topology, taking.free, size), size)
 
 

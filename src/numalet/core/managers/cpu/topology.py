@@ -105,6 +105,8 @@ def discover(machine: MachineInfo) -> CpuTopology:
         for core in node.cores:
             core_count += 1
             uncore = core.socket_id if core.uncore_cache_id is None else core.uncore_cache_id
+            # Kernel core ids repeat between sockets, so the kubelet identifies a core by its lowest
+            # CPU (``getUniqueCoreID``).
             place = _Place(node.node_id, core.socket_id, min(core.threads), uncore)
             places.update(dict.fromkeys(core.threads, place))
     return _topology(places, core_count, machine.socket_count)

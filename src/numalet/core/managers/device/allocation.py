@@ -45,6 +45,8 @@ def allocate(
             # Earlier resources stay recorded, so the refusal includes the ledger.
             return outcome
         after = outcome
+    # The kubelet writes the checkpoint once per container, after its last resource, and only if the
+    # container got a device.
     if after.records is not before.records:
         after = registration.checkpointed(after)
     return init_reuse.after(after, pod, container)
@@ -104,6 +106,8 @@ def _given(
     device_ids = tuple(sorted(chosen))
     answer = plugins.allocate(key, resource, device_ids)
     if isinstance(answer, CallFailed):
+        # After a failed Allocate call the kubelet recomputes the devices in use from all records,
+        # which also frees devices that earlier failures left behind.
         reset = replace(using, in_use=ledger.in_use_by(using.records))
         return _refused(reset, Vetoed(key.container, resource, answer.error))
     if isinstance(answer, EmptyAnswer):

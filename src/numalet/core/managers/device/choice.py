@@ -64,6 +64,7 @@ def choose(
     """Choose ``required`` (not 0) devices for a container without any of the resource."""
     devices = ledger.inventory.devices_of(resource)
     basket = _Basket(required)
+    # Devices of ended init containers come first, whatever the affinity is.
     if basket.add(ledger.reusable.of(key.pod_uid, resource)):
         return frozenset(basket.chosen)
     # Reused devices can be free if the pod was rejected before; do not count them twice.
@@ -98,5 +99,7 @@ def split(devices: KnownDevices, free: frozenset[str], affinity: NumaMask | None
     aligned: set[str] = set()
     unaligned: set[str] = set()
     for mask, ids in devices.ids_by_mask.items():
+        # One node inside the affinity is enough, although the device may be attached to others as
+        # well.
         (aligned if mask & affinity else unaligned).update(ids & free)
     return Groups(frozenset(aligned), frozenset(unaligned), free - aligned - unaligned)

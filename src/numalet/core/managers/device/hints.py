@@ -149,6 +149,7 @@ def _hints(
     all_nodes: NumaMask,
 ) -> ResourceHints:
     devices = ledger.inventory.devices_of(resource)
+    # No device has a NUMA node: the resource takes no part in the merge, and cannot prevent it.
     if not devices.has_topology:
         return NoPreference()
     # A container or pod that has devices gets hints for exactly these.
@@ -157,6 +158,7 @@ def _hints(
             return Impossible(OtherNumberHeld(resource, len(held), requested))
         return _offered(devices, resource, requested, held, NO_DEVICES, all_nodes)
     free = ledger.free(resource)
+    # A union, not a sum: after a rejected pod a reusable device can be free as well.
     usable = len(free | reusable)
     if usable < requested:
         return Impossible(FewerThanAsked(resource, usable, requested))

@@ -42,6 +42,7 @@ def allocate(
             nodes[node_id] = NodeMemory(node.assignments + 1, held, affinity)
     blocks: Blocks = tuple([MemoryBlock(node_ids, name, size) for name, size in demand.items()])
     records = with_blocks(ledger.blocks, pod.uid, container.name, blocks)
+    # Only then can blocks of earlier containers overlap with these.
     if pod.init_containers:
         records[pod.uid] = init_reuse.shrunk(records[pod.uid], pod, container, blocks)
     after = init_reuse.after(ledger.reusable, pod, container, blocks)
@@ -84,6 +85,8 @@ def release_pod(ledger: MemoryLedger, pod_uid: str) -> MemoryLedger:
     records, pods = without_keys(ledger.blocks, (pod_uid,)), ledger.pods
     if pod_uid in pods:
         return _given_back(ledger, pods[pod_uid], records, without_keys(pods, (pod_uid,)))
+    # Sorted, because the order decides which node of a group gets how much back (see
+    # ``give_back``); the kubelet's order is that of a Go map.
     blocks = [block for _, blocks in sorted(of_pod.items()) for block in blocks]
     return _given_back(ledger, blocks, records, pods)
 

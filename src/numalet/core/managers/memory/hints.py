@@ -87,6 +87,8 @@ def _respects(bound: Sequence[tuple[NumaMask, NumaMask, int]], mask: NumaMask) -
     for node, group, assignments in bound:
         if not node & mask:
             continue
+        # A single node is refused if it is part of a group, in use or not. Its own assignments do
+        # not matter: pods on one node alone may share it.
         if is_single:
             return group.bit_count() <= 1
         if assignments and group != mask:
@@ -229,7 +231,11 @@ def _possible_islands(ledger: MemoryLedger, pod_uid: str) -> list[NumaMask]:
     in_use = [
         (1 << node_id, node.group) for node_id, node in ledger.nodes.items() if node.assignments
     ]
+    # Each used node alone, and its group: any other set that contains a used node would cut or
+    # enlarge a group.
     masks = {each for pair in in_use for each in pair}
+    # Reusable memory counts on exactly the set where it is, so that set may fit while larger sets
+    # do not.
     if ledger.reusable.pod_uid == pod_uid:
         masks |= {mask for mask, _ in ledger.reusable.sizes}
     return sorted(masks)

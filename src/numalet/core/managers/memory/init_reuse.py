@@ -43,6 +43,8 @@ def shrunk(
     for new in blocks:
         left = new.size_bytes
         for earlier in pod.init_containers:
+            # Init containers run in order, so those after this container have not got blocks to
+            # take over.
             if earlier.name == container.name or not left:
                 break
             if earlier.kind is ContainerKind.SIDECAR or earlier.name not in result:

@@ -60,6 +60,8 @@ def _initial_tables(node: NumaNodeInfo, reserved: Mapping[str, int]) -> dict[str
 
 def _empty_table(total: int, system_reserved: int, not_for_this_type: int) -> MemoryTable:
     system_reserved &= UINT64
+    # MemTotal of a node includes its huge pages, and the kernel cannot use these for anything else.
+    # A uint64 of Go wraps around if the reservation is larger than the node.
     allocatable = (total - system_reserved - not_for_this_type) & UINT64
     return MemoryTable(total, system_reserved, allocatable, reserved=0, free=allocatable)
 
@@ -85,6 +87,8 @@ def give_back(
     """Release memory on the nodes in order, up to the reserved memory of any container."""
     for node_id in node_ids:
         table = nodes[node_id].tables[resource]
+        # The node map does not record which container's bytes are where in a group, so a release
+        # may lower another node than the allocation raised. Only the group's sums are exact.
         returned = min(size_bytes, table.reserved)
         if returned:
             _move(nodes, node_id, resource, -returned)

@@ -65,6 +65,7 @@ def _rebuilt(
                 return MemoryStateUnknownType(
                     pod=uid, container=container, node=node_id, type=block.resource
                 )
+            # One assignment for each block and node, also for the nodes that gave no bytes.
             nodes[node_id] = replace(node, assignments=node.assignments + 1)
         tables.allocate(nodes, block.nodes, block.resource, block.size_bytes)
     return nodes
