@@ -89,6 +89,8 @@ def _skip(data: bytes, at: int, wire_type: int) -> int:
 
 def _skip_group(data: bytes, at: int) -> int:
     """Return the offset after a group; groups may be nested."""
+    # A group has no length, so its end is found only by reading every field in it. Groups are
+    # obsolete, but the kubelet's generated decoder still skips them.
     depth = 1
     while depth:
         key, at = _varint(data, at)

@@ -82,6 +82,8 @@ def read(text: str, rules: ReleaseRules = V1_32_RULES) -> CpuReading | Finding:
 
 
 def _read_with_pods(text: str, rules: ReleaseRules) -> CpuReading | Finding:
+    # The newest format first: an older reader would ignore ``podEntries`` and find its checksum
+    # wrong.
     third = _read_third_format(text)
     if _is_sound(third):
         return third
@@ -115,6 +117,8 @@ def load(text: str, policy_name: str, rules: ReleaseRules = V1_32_RULES) -> CpuL
     document = reading.document
     # The kubelet would query the container runtime for these ids, which is impossible here.
     for container_id in sorted(document.container_ids):
+        # The first id is enough: the kubelet stops its migration at the first container that the
+        # runtime does not know.
         step = _MIGRATION[rules.oldest_cpu_format_is_tried_last]
         return CpuStateUnknownContainerId(container_id=container_id, step=step)
     if document.policy_name != policy_name:
@@ -138,6 +142,8 @@ def _read_third_format(text: str) -> CpuReading | Finding:
     except GoJsonError as error:
         return CpuStateNotJson(error=error.go_text)
     document = replace(second.document, pods=pods or {})
+    # Go decodes null into a nil map and leaves an absent member an empty one. The checksum covers
+    # the printed value, so the two differ.
     entries = None if _is_nil(fields) else _entries(fields)
     dumped = go_dump.cpu_with_pods(document.policy_name, document.default_cpus, entries, pods)
     return CpuReading(document, second.checksum, fnv1a_32(dumped), is_third_format=True)

@@ -35,6 +35,7 @@ def _entries(records: Records) -> Iterator[BothForms]:
     for uid, containers in sorted(records.items()):
         for container, resources in sorted(containers.items()):
             for resource, record in sorted(resources.items()):
+                # Hashable, as a key of the cache below.
                 by_node = tuple(record.by_node.items())
                 yield _entry(uid, container, resource, by_node, record.response)
 

@@ -79,6 +79,8 @@ class _Scanner:
             self._scalar(first)
             return False
         self._open.append(first)
+        # An own stack instead of recursion, because Go allows deeper nesting than Python's call
+        # stack.
         if len(self._open) > _DEEPEST:
             raise self._refused("exceeded max depth")
         self._at += 1
@@ -152,6 +154,7 @@ class _Scanner:
     def _number(self) -> None:
         if self._peek() == b"-":
             self._at += 1
+        # No digit may follow a leading zero; the next check then complains about it, as in Go.
         if self._peek() == b"0":
             self._at += 1
         else:

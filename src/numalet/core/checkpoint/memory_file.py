@@ -87,6 +87,7 @@ def read(text: str, rules: ReleaseRules = V1_32_RULES) -> MemoryDocument | Findi
         # The kubelet keeps the entries that its try with the newer format decoded.
         pods = pod_entries.readable_blocks(Fields(value, _TOP).get(pod_entries.MEMBER))
         document = replace(document, pods=pods)
+    # A file that merely has a member ``nodes`` is not early: only the checksum proves the layout.
     is_early = document.early_layout and verdict(document) is ChecksumVerdict.EARLY
     return memory_document.with_early_groups(document) if is_early else document
 

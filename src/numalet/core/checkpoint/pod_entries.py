@@ -37,6 +37,8 @@ def readable_cpus(fields: Fields) -> dict[str, CpuSet]:
     value = fields.get(MEMBER)
     readable: dict[str, CpuSet] = {}
     try:
+        # Go decodes a map entry by entry and stops at an error; the entries before it are in the
+        # map already.
         for uid, entry in value.items() if isinstance(value, dict) else ():
             readable[uid] = _cpus_of(entry, MEMBER)
     except GoJsonError:

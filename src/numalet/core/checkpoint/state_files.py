@@ -92,6 +92,8 @@ def restore(
     sums = NOTHING_REQUESTED if staff.rules.behaviour.predicates_are_asked else None
     if staff.rules.managers_are_stand_ins:
         return Snapshot(device=device, sums=sums)
+    # Both are read even if the first is refused: the user then sees all files that need a fix at
+    # once.
     loaded_cpu, document = _load_cpu(staff.rules, files), _load_memory(staff.rules, files)
     loaded_memory = _memory_ledger(document)
     cpu = _checked_cpu(staff, loaded_cpu)
@@ -113,6 +115,8 @@ def restore(
         said[device_file.FILE_NAME] = device.written
     read = {name: AsRead(text, said[name]) for name, text in files.items() if name in said}
     snapshot = Snapshot(device=device, cpu=cpu, memory=memory, files_as_read=read, sums=sums)
+    # Records from files may belong to pods that ended while the kubelet was down, so any pod may be
+    # stale until the next clean-up.
     is_empty = not (device.records or device.running or cpu.exclusive or memory.blocks)
     return snapshot.with_stale(NO_PODS if is_empty else None)
 
@@ -164,6 +168,8 @@ def _checked_memory(
 ) -> MemoryLedger | Finding:
     if isinstance(loaded, Finding) or rules.memory.policy is MemoryPolicy.NONE:
         return loaded
+    # The ledger has groups as sets, which cannot hold a node twice; the comparison needs the file's
+    # lists.
     twice = {}
     if isinstance(document, MemoryDocument):
         twice = memory_document.groups_named_twice(document)

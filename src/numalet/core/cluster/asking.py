@@ -133,6 +133,7 @@ def _cpu_view(pod: Pod, node_class: ClassFacts, is_exact: bool) -> tuple[CpuView
         return CpuView.EVERYTHING, total, False
     policy = node_class.roster.rules.topology.policy
     view = CpuView.SUM if policy is TopologyPolicy.NONE else CpuView.BY_NODE
+    # One subject on one NUMA node: whether a node has enough is then all that the policy tests.
     if policy is TopologyPolicy.SINGLE_NUMA_NODE and (
         len(counts) == 1 or _is_pod_scope(node_class)
     ):
@@ -168,6 +169,8 @@ def _one_node_each(counts: list[int], static: CpuStaticPolicy, node_class: Class
         return True
     if rules.topology.policy is not TopologyPolicy.RESTRICTED:
         return False
+    # Native mode may admit a set that is larger than a resource's own preferred size, so a
+    # container can span nodes.
     if rules.behaviour.fewest_nodes_together:
         return False
     sets = cpu_hints.node_sets(static.topology, Reach.NODES)

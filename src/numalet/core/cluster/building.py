@@ -166,6 +166,7 @@ def node_of(
     name, empty = _class_of(inputs, known)
     if isinstance(empty, Finding):
         return UndecidedNode(name=listed.name, why=empty, pool=pool, labels=listed.labels)
+    # Only the name and labels differ between members of a class; the managers are shared.
     member = _member(empty, listed)
     node, origin, notes = _with_pods(inputs, member, empty, pods, is_of_class=name)
     if inputs.unread_pods:
@@ -269,6 +270,7 @@ def _other_sizes(node: Node, listed: ListedNode) -> Iterator[Finding]:
         here = offered.get(name, ZERO)
         if not is_counted or here == says:
             continue
+        # CPUs and devices are counted exactly; only memory varies between machines of one model.
         off = abs(here.value - says.value) * _MEMORY_TOLERANCE
         if name != resources.MEMORY or off > max(here.value, says.value):
             yield ClusterOtherSize(resource=name, offered=str(here), allocatable=str(says))

@@ -66,6 +66,8 @@ class ClassSpec(Value, kw_only=True):
 def spec_of(node: Node, config: KubeletConfig) -> ClassSpec:
     """Return the class of a node that was started with this configuration."""
     return ClassSpec(
+        # Notes are about the files that the machine was read from; equal machines may have
+        # different ones.
         machine=replace(node.rules.machine, notes=()),
         config=decisive(config, node),
         behaviour=node.rules.behaviour,
@@ -129,6 +131,8 @@ def device_id(position: int) -> str:
 def positions(device_ids: Iterable[str]) -> frozenset[int] | None:
     """Return the positions of substitute ids; None if a real device id is among them."""
     ids = tuple(device_ids)
+    # The length is checked first: the id of a real device may have more digits than ``int``
+    # accepts.
     numbers = (int(each) if each.isdecimal() and len(each) <= limits.DIGITS else -1 for each in ids)
     if not all(each == device_id(number) for each, number in zip(ids, numbers, strict=True)):
         return None

@@ -201,6 +201,8 @@ def _tables(node: NodeMemory) -> tuple[object, ...]:
 def _wrapping(ledger: MemoryLedger) -> tuple[str, ...]:
     """Return the memory types whose sum over all nodes, with reusable memory, exceeds 2^64."""
     reusable = sum(ledger.reusable.sizes.values())
+    # A quick test for every real machine; the exact sums below are slow and needed only for
+    # invented ones.
     if reusable < _FAR_FROM_WRAPPING and all(
         table.allocatable < _FAR_FROM_WRAPPING
         for node in ledger.nodes.values()
@@ -244,6 +246,8 @@ class FactReader:
             roster.distances,
             roster.static_cpus,
         )
+        # By identity, because hashing a whole machine is slow. Nodes of one class share these
+        # objects.
         key = (*map(id, parts), rules.max_pods, rules.managers_are_stand_ins)
         known = self._classes.get(key)
         if known is None:
@@ -255,6 +259,7 @@ class FactReader:
     def state(self, numbers: tuple[object, ...]) -> object:
         if len(self._states) >= _MOST_STATES:
             self._states.clear()
+        # An object compares by identity, so later searches need not hash the numbers again.
         return self._states.setdefault(numbers, object())
 
     def devices(self, snapshot: Snapshot, resource: str) -> DeviceFacts:

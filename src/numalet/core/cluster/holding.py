@@ -101,10 +101,13 @@ def expected(on: ClusterNode, promised: Iterable[Pod] = ()) -> ClusterNode:
     known = node.snapshot.pods
     coming = on_the_way(on)
     for pod in coming:
+        # All are removed before the first is admitted: as active pods they would count against each
+        # other in the sums of the predicates.
         node = node.remove(pod.uid)
     for pod in coming:
         node = _admitted(node, pod)
     for pod in promised:
+        # A bound pod is known to the API server already and was admitted above.
         if pod.uid not in known:
             node = _admitted(node, pod)
     return on if node.snapshot is on.node.snapshot else replace(on, node=node)

@@ -219,6 +219,8 @@ def _device(facts: StateFacts, asked: DeviceAsked, is_alone: bool) -> object:
         )
     else:
         counts = tuple(sorted((mask, min(n, most)) for mask, n in free.items()))
+    # The predicates count at least the devices in use; with this pod's own devices they are
+    # ``most`` more.
     offered = max(each.devices.healthy.bit_count(), each.in_use_count + most)
     return (each.devices, counts, asked.requested > offered - used)
 
@@ -226,6 +228,8 @@ def _device(facts: StateFacts, asked: DeviceAsked, is_alone: bool) -> object:
 def _predicates(facts: StateFacts, asking: Asking) -> object:
     """Return the results of the general predicates, except for devices."""
     roster, snapshot = facts.node.roster, facts.snapshot
+    # A manager that the kubelet does not have may use anything of a node, so its nodes are not
+    # shared.
     if roster.extra:
         return facts.alone
     behaviour = roster.rules.behaviour

@@ -84,6 +84,8 @@ def budgets_over(
 ) -> tuple[DisruptionBudget, ...]:
     """Return the budgets with the pods that they cover, by namespace and name."""
     every = sorted(facts, key=lambda each: (each.namespace, each.name))
+    # A budget selects only pods of its namespace. Grouping the pods once avoids a test of every pod
+    # against every budget.
     by_namespace: dict[str, list[ClusterPod]] = {each.namespace: [] for each in every}
     for pod in pods if every else ():
         if pod.pod.namespace in by_namespace:

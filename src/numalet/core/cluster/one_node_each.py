@@ -109,6 +109,8 @@ def of(pod: Pod, node_class: ClassFacts) -> OneNodeEach | None:
     amounts = [(cpus, *[sizes.get(name, 0) for name in names]) for cpus, sizes in asked]
     is_whole = rules.topology.scope is Scope.POD
     choices = tuple(_choices(amounts))
+    # The choices can double with each container; with this many, the key is no longer worth its
+    # time.
     if len(choices) > _MOST_CHOICES:
         return None
     return OneNodeEach(choices, (_sum(amounts),) if is_whole else choices, tuple(names))

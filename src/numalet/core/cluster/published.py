@@ -119,6 +119,7 @@ def _cpu_ledger(
         if of_pod := {name: cpus for name, cpus in held.items() if cpus is not None}:
             exclusive[uid] = of_pod
         if cpus := state.pods[uid].reusable.cpus:
+            # A ledger has reusable CPUs of one pod only, so the state has at most one such pod.
             reusable = ReusableCpus(uid, cpus)
     whole = {uid: each.whole.cpus for uid, each in state.pods.items()}
     pods = {uid: cpus for uid, cpus in whole.items() if cpus is not None}
@@ -188,6 +189,7 @@ def _device_ledger(
         in_use=in_use,
         reusable=reusable,
         running=frozenset(running),
+        # The checkpoint is not published: the next report of a plugin writes it.
         written=None,
     )
 

@@ -213,6 +213,8 @@ class _Reader:
         self._positions = positions
         snapshot = node.snapshot
         has_memory = node.rules.memory.policy is not MemoryPolicy.NONE
+        # Under the policy none a state file may have left records that no decision uses; they are
+        # not published.
         self._memory = snapshot.memory if has_memory else MemoryLedger({}, {})
         self._cpu = CpuLedger() if node.roster.static_cpus is None else snapshot.cpu
         self._reusing = self._pods_that_reuse()

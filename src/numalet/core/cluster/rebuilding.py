@@ -49,6 +49,8 @@ def rebuilt(empty: Node, pods: Iterable[ClusterPod]) -> RebuiltNode:
     for each in in_order(pods):
         after, decision = node.admit(each.pod)
         if decision.admitted and not decision.evicted:
+            # Its init containers have ended, so their memory returns, and devices that wait for the
+            # start of a container are allocated.
             node = after.pod_started(each.pod.uid)
             continue
         node = node.keep_active(each.pod)

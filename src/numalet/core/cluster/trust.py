@@ -57,6 +57,7 @@ def checked(
     those with allocations on this node, in the order of their admission.
     """
     state = listed.state
+    # Before the ledger is built: numbers that the class does not have could make it fail.
     strange = (*_elsewhere(member.rules.identity.name, state, pods), *_absent(member, state))
     if strange:
         return CheckedState(None, strange)
@@ -158,6 +159,8 @@ def _cpus(empty: Node, node: Node) -> Iterator[Finding]:
     holders = Counter(ledger.default)
     for uid in {*ledger.exclusive, *ledger.pods}:
         of_pod = frozenset[int]().union(*ledger.exclusive.get(uid, {}).values())
+        # Once per pod: containers of one pod may share a CPU, for example with an init container
+        # that has ended.
         holders.update(of_pod | ledger.pods.get(uid, frozenset()))
     if several := frozenset(cpu for cpu, count in holders.items() if count > 1):
         yield ClusterStateOverlap(resource="CPUs", what=cpu_set.text(several))
@@ -218,6 +221,7 @@ def _memory(node: Node) -> Iterator[Finding]:
 
 def _used_together(ledger: MemoryLedger) -> list[NumaMask]:
     """Return the NUMA nodes; nodes that share blocks are merged into one set."""
+    # Blocks of several nodes say only how much the nodes hold together, so these nodes are summed.
     masks = [numa_mask.of([node_id]) for node_id in ledger.nodes]
     for _, block in ledger.counted_blocks():
         joined = numa_mask.of(block.nodes)

@@ -69,6 +69,8 @@ class VerdictTable:
             verdict = self.verdict(self.reader.facts(name, node))
             known[name] = (node, verdict)
             verdicts[name] = verdict
+        # Some slack, so that callers with different subsets of the nodes do not rebuild the table
+        # at every call.
         if len(known) > 2 * len(verdicts) + 1000:
             # Drop deleted nodes.
             self._by_name = {name: known[name] for name in verdicts}
@@ -145,6 +147,7 @@ class Verdicts:
         table = self._tables.get(key)
         if table is None:
             table = self._tables[key] = VerdictTable(shapes.shape_of(pod), self.reader)
+            # Tables are large: each holds one verdict per node and per key.
             while len(self._tables) > self.most_shapes:
                 self._tables.popitem(last=False)
         self._tables.move_to_end(key)
