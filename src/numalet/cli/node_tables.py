@@ -19,10 +19,10 @@ from numalet.core.model.machine_queries import NodeClass
 from numalet.insight.maps.resource_maps import (
     CpuCell,
     CpuUse,
-    DeviceRow,
     MemoryMap,
-    MemoryNodeRow,
     NodeCpus,
+    SimulationDevicesDocument,
+    SimulationNodeDocument,
 )
 from numalet.wording import numbers
 
@@ -94,14 +94,14 @@ def _legend(
     yield Text(f"{_RESERVED} reserved   {_SHARED} shared", "dim")
 
 
-def device_table(rows: Iterable[DeviceRow]) -> Table:
+def device_table(rows: Iterable[SimulationDevicesDocument]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("RESOURCE", "NODES", "IN USE", "FREE", "UNHEALTHY"):
         table.add_column(name, overflow="fold")
     for row in rows:
         table.add_row(
             Text(output.printable(row.resource)),
-            ",".join(map(str, row.nodes)) or "none",
+            ",".join(map(str, row.numa_nodes)) or "none",
             *(_ids(names) for names in (row.in_use, row.free, row.unhealthy)),
         )
     return table
@@ -146,7 +146,7 @@ def memory_table(after: MemoryMap) -> Iterator[RenderableType]:
         yield Text(f"without memory: NUMA nodes {cpu_set.text(without)}", "dim")
 
 
-def _is_nothing(node: MemoryNodeRow) -> bool:
+def _is_nothing(node: SimulationNodeDocument) -> bool:
     """Return whether the node has no memory; a reservation can give it a false amount."""
     counted = any(row.allocatable_bytes or row.reserved_bytes for row in node.types)
     return node.node_class is NodeClass.EMPTY and not counted
@@ -158,7 +158,7 @@ def _types(after: MemoryMap) -> frozenset[str]:
     return frozenset(row.resource for row in rows if is_small or row.total_bytes)
 
 
-def _group(node: MemoryNodeRow) -> str:
+def _group(node: SimulationNodeDocument) -> str:
     return "{" + numa_mask.listed(node.group) + "}" if len(node.group) > 1 else ""
 
 

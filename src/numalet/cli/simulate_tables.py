@@ -20,7 +20,7 @@ from numalet.core.managers.memory.reasons import GivesNoMemory
 from numalet.core.model import cpu_set, numa_mask
 from numalet.insight.maps import hint_map
 from numalet.insight.maps.hint_map import PodSums
-from numalet.insight.maps.resource_maps import MemoryHolder
+from numalet.insight.maps.resource_maps import SimulationHolderDocument
 from numalet.insight.simulate.session import Asked, NotRestarted, Record, Removed, Restarted
 from numalet.wording import explanations, kubelet, kubelet_start, numbers, releases
 
@@ -65,7 +65,7 @@ def tables(result: SimulationResult) -> Iterator[RenderableType]:
         yield Text("")
         yield Text("Left behind until the next admission, by pods that are not active:")
         for holder in after.left_behind:
-            yield _text(f"  {holder.name}/{holder.key.container}: {_held(holder)}")
+            yield _text(f"  {holder.name}/{holder.container}: {_held(holder)}")
 
 
 def _cpus_and_devices(result: SimulationResult) -> Iterator[RenderableType]:
@@ -174,11 +174,11 @@ def _reasons(record: Record) -> Iterator[RenderableType]:
                 yield Padding(_text(why, "dim"), (0, 0, 0, 2))
 
 
-def _held(holder: MemoryHolder) -> str:
-    parts = [f"CPUs {cpu_set.text(holder.cpus)}"] if holder.cpus else []
+def _held(holder: SimulationHolderDocument) -> str:
+    parts = [f"CPUs {holder.cpuset}"] if holder.cpuset else []
     parts += [
-        f"{numbers.size(size)} of {resource} on {numa_mask.listed(nodes)}"
-        for nodes, resource, size in holder.blocks
+        f"{numbers.size(each.size)} of {each.type} on {numa_mask.listed(each.numa_affinity)}"
+        for each in holder.memory
     ]
     parts += [f"{name} {','.join(ids)}" for name, ids in holder.devices.items()]
     return ", ".join(parts)

@@ -19,7 +19,7 @@ from numalet.core.model.findings import NOWHERE, Finding, Location, Severity
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value
 from numalet.insight.maps import resource_maps
-from numalet.insight.maps.resource_maps import DeviceRow, MemoryMap, NodeCpus
+from numalet.insight.maps.resource_maps import MemoryMap, NodeCpus, SimulationDevicesDocument
 from numalet.insight.simulate.session import (
     Asked,
     NotRestarted,
@@ -66,7 +66,7 @@ class SimulationResult(Value):
         """The CPUs after the last step; empty without exclusive CPUs."""
         return resource_maps.cpus_of_node(self.session.node)
 
-    def devices(self) -> tuple[DeviceRow, ...]:
+    def devices(self) -> list[SimulationDevicesDocument]:
         return resource_maps.device_map(self.session.node.snapshot.device)
 
 

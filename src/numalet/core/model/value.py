@@ -11,9 +11,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, dataclass_transform
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    TypeAlias,
+    TypeVar,
+    TypeVarTuple,
+    dataclass_transform,
+)
 
-from msgspec import NODEFAULT, Meta, Struct, field, structs
+from msgspec import NODEFAULT, UNSET, Meta, Struct, UnsetType, field, structs
 
 if TYPE_CHECKING:
     # Type checkers compare the names and types of the replaced fields with those of this one.
@@ -21,7 +29,20 @@ if TYPE_CHECKING:
 else:
     from msgspec.structs import replace
 
-__all__ = ["Meta", "Mutable", "ShownValue", "Value", "field", "kept", "replace", "without_keys"]
+__all__ = [
+    "UNSET",
+    "Meta",
+    "Mutable",
+    "OneOf",
+    "OutputDocument",
+    "ShownValue",
+    "UnsetType",
+    "Value",
+    "field",
+    "kept",
+    "replace",
+    "without_keys",
+]
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -119,3 +140,11 @@ class Mutable(Struct):
 
     __dataclass_fields__ = _AsDataclass()
     __dataclass_params__ = _AsDataclass()
+
+
+class OutputDocument(Struct, forbid_unknown_fields=True):
+    """A part of a document that has these fields and no others."""
+
+
+OneOf: TypeAlias = Annotated[T, Meta(extra_json_schema={"minProperties": 1, "maxProperties": 1})]
+"""A part with exactly one field; its name says what the part is."""

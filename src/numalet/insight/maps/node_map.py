@@ -322,7 +322,7 @@ def _devices(ledger: DeviceLedger) -> Iterator[MapDevice]:
         ):
             for name in names:
                 uid = owners.get((row.resource, name), "")
-                yield MapDevice(row.resource, name, row.nodes, state, uid)
+                yield MapDevice(row.resource, name, tuple(row.numa_nodes), state, uid)
 
 
 def _pod(uid: str, pod: Pod | None, sums: PodSums, *, is_active: bool) -> MapPod:

@@ -1,4 +1,4 @@
-"""The CPUs, memory and devices of a node as rows.
+"""The CPUs, memory and devices of a node, as documents show them.
 
 A CPU is *exclusive* to a pod, or *reserved* for the system, or *shared*: every container without
 exclusive CPUs may run on it, and on reserved CPUs too unless the reservation is strict. Memory is
@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
-from types import MappingProxyType
 
 from numalet.core.managers.device.ledger import DeviceLedger
 from numalet.core.managers.memory.ledger import NodeMemory
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model import machine_queries as ask
-from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.machine_info import CoreInfo, MachineInfo
 from numalet.core.model.machine_queries import NodeClass
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import ContainerKey, Pod
-from numalet.core.model.value import Value
+from numalet.core.model.value import OutputDocument, Value
 from numalet.core.node.node import Node
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
@@ -88,7 +86,35 @@ def _threads(cores: Collection[CoreInfo]) -> list[tuple[int, ...]]:
     return [tuple(sorted(core.threads)) for core in cores]
 
 
-class TypeRow(Value):
+class SimulationCpusDocument(OutputDocument):
+    """The CPUs of a NUMA node after the last step; ``exclusive`` ones by pod uid."""
+
+    node_id: int
+    shared: str
+    reserved: str
+    exclusive: dict[str, str]
+
+
+def cpu_lists(nodes: Iterable[NodeCpus]) -> list[SimulationCpusDocument]:
+    return [_cpu_list(node) for node in nodes]
+
+
+def _cpu_list(node: NodeCpus) -> SimulationCpusDocument:
+    cells = [cell for core in node.cores for cell in core]
+    owners = sorted({cell.pod_uid for cell in cells if cell.use is CpuUse.EXCLUSIVE})
+    return SimulationCpusDocument(
+        node_id=node.node_id,
+        shared=_listed(cell for cell in cells if cell.use is CpuUse.SHARED),
+        reserved=_listed(cell for cell in cells if cell.use is CpuUse.RESERVED),
+        exclusive={uid: _listed(cell for cell in cells if cell.pod_uid == uid) for uid in owners},
+    )
+
+
+def _listed(cells: Iterable[CpuCell]) -> str:
+    return cpu_set.text(cell.cpu for cell in cells)
+
+
+class TypeDocument(OutputDocument):
     """One memory type: of a NUMA node, or of all nodes of a group."""
 
     resource: str
@@ -99,33 +125,41 @@ class TypeRow(Value):
     free_bytes: int
 
 
-class MemoryNodeRow(Value):
+class SimulationNodeDocument(OutputDocument, rename={"node_class": "class"}):
+    """A NUMA node after the last step; ``group`` are the nodes of its group, itself included."""
+
     node_id: int
     node_class: NodeClass
     assignments: int
-    group: tuple[int, ...]
-    types: tuple[TypeRow, ...]
+    group: list[int]
+    types: list[TypeDocument]
 
 
-class MemoryHolder(Value):
-    """The allocation of one container: sizes by node set and memory type, CPUs, devices.
+class SimulationBlockDocument(OutputDocument):
+    """Memory of one type on a set of NUMA nodes; ``size`` in bytes."""
 
-    ``name`` is ``namespace/pod`` if a manifest is known, else the pod's uid.
-    """
+    numa_affinity: list[int]
+    type: str
+    size: int
 
-    key: ContainerKey
+
+class SimulationHolderDocument(OutputDocument):
+    """What one container holds; ``name`` is namespace/pod, or the uid."""
+
+    pod_uid: str
+    container: str
     name: str
-    blocks: tuple[tuple[tuple[int, ...], str, int], ...]
-    cpus: CpuSet = cpu_set.EMPTY
-    devices: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    memory: list[SimulationBlockDocument]
+    cpuset: str
+    devices: dict[str, list[str]]
 
 
 class MemoryMap(Value):
     """The whole map. ``left_behind`` are allocations of inactive containers."""
 
-    nodes: tuple[MemoryNodeRow, ...]
-    active: tuple[MemoryHolder, ...]
-    left_behind: tuple[MemoryHolder, ...]
+    nodes: list[SimulationNodeDocument]
+    active: list[SimulationHolderDocument]
+    left_behind: list[SimulationHolderDocument]
 
 
 def memory_map(
@@ -142,26 +176,25 @@ def memory_map(
     classes = ask.classes_by_node(machine)
     left = frozenset(leftovers)
     held = placement.of_all(snapshot)
-    holders = [_holder(key, part, known) for key, part in held.items()]
     return MemoryMap(
-        nodes=tuple(
-            MemoryNodeRow(
+        nodes=[
+            SimulationNodeDocument(
                 node_id=node_id,
                 node_class=classes[node_id],
                 assignments=node.assignments,
-                group=numa_mask.ids(node.group),
+                group=list(numa_mask.ids(node.group)),
                 types=type_rows(node),
             )
             for node_id, node in snapshot.memory.nodes.items()
-        ),
-        active=tuple(holder for holder in holders if holder.key not in left),
-        left_behind=tuple(holder for holder in holders if holder.key in left),
+        ],
+        active=[_holder(key, part, known) for key, part in held.items() if key not in left],
+        left_behind=[_holder(key, part, known) for key, part in held.items() if key in left],
     )
 
 
-def type_rows(node: NodeMemory) -> tuple[TypeRow, ...]:
-    return tuple(
-        TypeRow(
+def type_rows(node: NodeMemory) -> list[TypeDocument]:
+    return [
+        TypeDocument(
             resource=name,
             total_bytes=table.total,
             system_reserved_bytes=table.system_reserved,
@@ -170,52 +203,56 @@ def type_rows(node: NodeMemory) -> tuple[TypeRow, ...]:
             free_bytes=table.free,
         )
         for name, table in sorted(node.tables.items())
-    )
+    ]
 
 
-def _holder(key: ContainerKey, held: Placement, known: Mapping[str, Pod]) -> MemoryHolder:
+def _holder(
+    key: ContainerKey, held: Placement, known: Mapping[str, Pod]
+) -> SimulationHolderDocument:
     pod = known.get(key.pod_uid)
-    return MemoryHolder(
-        key=key,
+    return SimulationHolderDocument(
+        pod_uid=key.pod_uid,
+        container=key.container,
         name=str(pod) if pod is not None else key.pod_uid,
-        blocks=tuple((block.nodes, block.resource, block.size_bytes) for block in held.memory),
-        cpus=held.cpus,
-        devices=held.devices,
+        memory=[
+            SimulationBlockDocument(list(block.nodes), block.resource, block.size_bytes)
+            for block in held.memory
+        ],
+        cpuset=cpu_set.text(held.cpus),
+        devices={resource: list(ids) for resource, ids in held.devices.items()},
     )
 
 
-class DeviceRow(Value):
-    """Devices of one resource on the same NUMA nodes, empty if they have no NUMA node.
-
-    ``free`` are allocatable, ``in_use`` are allocated, ``unhealthy`` are the rest. All ids are
-    sorted.
-    """
+class SimulationDevicesDocument(OutputDocument):
+    """Devices of one resource on the same NUMA nodes, by what became of them."""
 
     resource: str
-    nodes: tuple[int, ...]
-    free: tuple[str, ...]
-    in_use: tuple[str, ...]
-    unhealthy: tuple[str, ...]
+    numa_nodes: list[int]
+    free: list[str]
+    in_use: list[str]
+    unhealthy: list[str]
 
 
-def device_map(ledger: DeviceLedger) -> tuple[DeviceRow, ...]:
-    return tuple(
-        row for resource in sorted(ledger.inventory.known) for row in _rows(ledger, resource)
-    )
+def device_map(ledger: DeviceLedger) -> list[SimulationDevicesDocument]:
+    """Return the devices by resource and NUMA nodes; the nodes are empty for devices without one.
+
+    ``free`` are allocatable, ``in_use`` are allocated, ``unhealthy`` are the rest; ids are sorted.
+    """
+    return [row for resource in sorted(ledger.inventory.known) for row in _rows(ledger, resource)]
 
 
-def _rows(ledger: DeviceLedger, resource: str) -> list[DeviceRow]:
+def _rows(ledger: DeviceLedger, resource: str) -> list[SimulationDevicesDocument]:
     by_nodes: dict[NumaMask, set[str]] = {}
     for name, mask in ledger.inventory.devices_of(resource).masks.items():
         by_nodes.setdefault(mask, set()).add(name)
     used, free = ledger.in_use.get(resource, frozenset()), ledger.free(resource)
     return [
-        DeviceRow(
+        SimulationDevicesDocument(
             resource,
-            nodes,
-            free=tuple(sorted(names & free)),
-            in_use=tuple(sorted(names & used)),
-            unhealthy=tuple(sorted(names - free - used)),
+            list(nodes),
+            free=sorted(names & free),
+            in_use=sorted(names & used),
+            unhealthy=sorted(names - free - used),
         )
         for nodes, names in sorted((numa_mask.ids(mask), names) for mask, names in by_nodes.items())
     ]

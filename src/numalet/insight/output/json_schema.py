@@ -7,23 +7,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
+
+from numalet.core.model.value import OneOf as OneOf
+from numalet.core.model.value import OutputDocument as OutputDocument
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 Schema: TypeAlias = dict[str, Any]
-
-_T = TypeVar("_T")
-
-OneOf: TypeAlias = Annotated[_T, Meta(extra_json_schema={"minProperties": 1, "maxProperties": 1})]
-"""A part with exactly one field; its name says what the part is."""
-
-
-class OutputDocument(Struct, forbid_unknown_fields=True):
-    """A part of a document that has these fields and no others."""
 
 
 def plain(document: Struct) -> dict[str, Any]:

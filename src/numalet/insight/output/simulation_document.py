@@ -16,18 +16,9 @@ from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.releases.release import Release
 from numalet.core.config.releases.table import DEFAULT
 from numalet.core.config.rules import StartRefused
-from numalet.core.model import cpu_set
 from numalet.core.model.pod import Pod
-from numalet.insight.maps.resource_maps import (
-    CpuCell,
-    CpuUse,
-    DeviceRow,
-    MemoryHolder,
-    MemoryMap,
-    MemoryNodeRow,
-    NodeCpus,
-)
-from numalet.insight.output import memory_document
+from numalet.insight.maps import resource_maps
+from numalet.insight.maps.resource_maps import MemoryMap, NodeCpus, SimulationDevicesDocument
 from numalet.insight.output.simulation_types import (
     DecisionDocument,
     EventDocument,
@@ -37,12 +28,7 @@ from numalet.insight.output.simulation_types import (
     RefusedDocument,
     RestartDocument,
     RuntimeDocument,
-    SimulationBlockDocument,
-    SimulationCpusDocument,
-    SimulationDevicesDocument,
     SimulationDocument,
-    SimulationHolderDocument,
-    SimulationNodeDocument,
     StatusDocument,
     StepDocument,
 )
@@ -60,7 +46,7 @@ def simulation(
     *,
     replay_refused: Iterable[tuple[Pod, Rejection]] = (),
     nodes: Iterable[NodeCpus] = (),
-    device_rows: Iterable[DeviceRow] = (),
+    device_rows: Iterable[SimulationDevicesDocument] = (),
     assumed_running: Iterable[str] = (),
     forgotten: Iterable[str] = (),
     ignored: Mapping[str, int] | None = None,
@@ -76,13 +62,13 @@ def simulation(
         release=behaviour.release.name,
         start_error=None,
         steps=[_step(record) for record in records],
-        nodes=[_node(node) for node in after.nodes],
-        holders=[_holder(holder) for holder in after.active],
-        left_behind=[_holder(holder) for holder in after.left_behind],
+        nodes=after.nodes,
+        holders=after.active,
+        left_behind=after.left_behind,
         state_files={name: json.loads(text) for name, text in sorted(files.items())},
         replay_refused=[refused(pod, rejection) for pod, rejection in replay_refused],
-        cpus=cpus(nodes),
-        devices=devices(device_rows),
+        cpus=resource_maps.cpu_lists(nodes),
+        devices=list(device_rows),
         assumed_running=list(assumed_running),
         forgotten=list(forgotten),
         ignored=dict(ignored or {}),
@@ -158,60 +144,3 @@ def _settings(settings: Settings) -> RuntimeDocument:
             return RuntimeDocument(affinity_cpus=masks)
         case _:
             assert_never(settings)
-
-
-def _node(node: MemoryNodeRow) -> SimulationNodeDocument:
-    return SimulationNodeDocument(
-        node_id=node.node_id,
-        node_class=node.node_class,
-        assignments=node.assignments,
-        group=list(node.group),
-        types=memory_document.types(node.types),
-    )
-
-
-def _holder(holder: MemoryHolder) -> SimulationHolderDocument:
-    return SimulationHolderDocument(
-        pod_uid=holder.key.pod_uid,
-        container=holder.key.container,
-        name=holder.name,
-        memory=[
-            SimulationBlockDocument(list(nodes), resource, size_bytes)
-            for nodes, resource, size_bytes in holder.blocks
-        ],
-        cpuset=cpu_set.text(holder.cpus),
-        devices={resource: list(ids) for resource, ids in holder.devices.items()},
-    )
-
-
-def cpus(nodes: Iterable[NodeCpus]) -> list[SimulationCpusDocument]:
-    """Return CPU lists by use for each NUMA node, exclusive ones by pod."""
-    return [_cpus(node) for node in nodes]
-
-
-def _cpus(node: NodeCpus) -> SimulationCpusDocument:
-    cells = [cell for core in node.cores for cell in core]
-    owners = sorted({cell.pod_uid for cell in cells if cell.use is CpuUse.EXCLUSIVE})
-    return SimulationCpusDocument(
-        node_id=node.node_id,
-        shared=_listed(cell for cell in cells if cell.use is CpuUse.SHARED),
-        reserved=_listed(cell for cell in cells if cell.use is CpuUse.RESERVED),
-        exclusive={uid: _listed(cell for cell in cells if cell.pod_uid == uid) for uid in owners},
-    )
-
-
-def _listed(cells: Iterable[CpuCell]) -> str:
-    return cpu_set.text(cell.cpu for cell in cells)
-
-
-def devices(rows: Iterable[DeviceRow]) -> list[SimulationDevicesDocument]:
-    return [
-        SimulationDevicesDocument(
-            resource=row.resource,
-            numa_nodes=list(row.nodes),
-            free=list(row.free),
-            in_use=list(row.in_use),
-            unhealthy=list(row.unhealthy),
-        )
-        for row in rows
-    ]

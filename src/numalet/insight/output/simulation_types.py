@@ -13,10 +13,15 @@ from msgspec import UNSET, Meta, UnsetType
 from numalet.core.admission.reasons import Unknown
 from numalet.core.config.behaviour import Mode
 from numalet.core.config.rules import StartStage
-from numalet.core.model.machine_queries import NodeClass
 from numalet.core.model.pod import QosClass
+from numalet.insight.maps.resource_maps import (
+    SimulationBlockDocument,
+    SimulationCpusDocument,
+    SimulationDevicesDocument,
+    SimulationHolderDocument,
+    SimulationNodeDocument,
+)
 from numalet.insight.output.json_schema import OneOf, OutputDocument
-from numalet.insight.output.memory_document import TypeDocument
 
 
 class HintDocument(OutputDocument):
@@ -49,14 +54,6 @@ class MergedDocument(HintDocument):
 
     admit: bool
     bounded: Literal[True] | UnsetType = UNSET
-
-
-class SimulationBlockDocument(OutputDocument):
-    """Memory of one type on a set of NUMA nodes; ``size`` in bytes."""
-
-    numa_affinity: list[int]
-    type: str
-    size: int
 
 
 class GroupMaskDocument(OutputDocument):
@@ -148,46 +145,6 @@ class StepDocument(OutputDocument):
     admit: DecisionDocument | UnsetType = UNSET
     remove: str | UnsetType = UNSET
     restart: OneOf[RestartDocument] | UnsetType = UNSET
-
-
-class SimulationNodeDocument(OutputDocument, rename={"node_class": "class"}):
-    """A NUMA node after the last step; ``group`` are the nodes of its group, itself included."""
-
-    node_id: int
-    node_class: NodeClass
-    assignments: int
-    group: list[int]
-    types: list[TypeDocument]
-
-
-class SimulationHolderDocument(OutputDocument):
-    """What one container holds; ``name`` is namespace/pod, or the uid."""
-
-    pod_uid: str
-    container: str
-    name: str
-    memory: list[SimulationBlockDocument]
-    cpuset: str
-    devices: dict[str, list[str]]
-
-
-class SimulationCpusDocument(OutputDocument):
-    """The CPUs of a NUMA node after the last step; ``exclusive`` ones by pod uid."""
-
-    node_id: int
-    shared: str
-    reserved: str
-    exclusive: dict[str, str]
-
-
-class SimulationDevicesDocument(OutputDocument):
-    """Devices of one resource on the same NUMA nodes, by what became of them."""
-
-    resource: str
-    numa_nodes: list[int]
-    free: list[str]
-    in_use: list[str]
-    unhealthy: list[str]
 
 
 class RefusedDocument(OutputDocument):

@@ -16,7 +16,7 @@ from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value
-from numalet.insight.maps.resource_maps import TypeRow, type_rows
+from numalet.insight.maps.resource_maps import TypeDocument, type_rows
 from numalet.insight.state import state_diff, state_finding
 from numalet.insight.state.reading import States
 from numalet.insight.state.state_finding import StateFinding
@@ -35,7 +35,7 @@ class HolderNodeRow(Value):
 
     node_id: int
     assignments: int
-    types: tuple[TypeRow, ...]
+    types: list[TypeDocument]
 
 
 class GroupRow(Value):
@@ -45,7 +45,7 @@ class GroupRow(Value):
     """
 
     numa_nodes: tuple[int, ...]
-    types: tuple[TypeRow, ...]
+    types: list[TypeDocument]
     nodes: tuple[HolderNodeRow, ...]
     containers: tuple[StateContainer, ...]
 
@@ -132,7 +132,7 @@ def _groups(states: States) -> tuple[GroupRow, ...]:
         for group, nodes in by_group.items()
     ]
     # Blocks on a set that is the group of no node: the file is damaged, and is shown nevertheless.
-    rows += [GroupRow(node_ids, (), (), _containers(keys)) for node_ids, keys in holders.items()]
+    rows += [GroupRow(node_ids, [], (), _containers(keys)) for node_ids, keys in holders.items()]
     return tuple(sorted(rows, key=lambda row: (row.numa_nodes, len(row.nodes))))
 
 
@@ -140,13 +140,13 @@ def _containers(keys: Iterable[ContainerKey]) -> tuple[StateContainer, ...]:
     return tuple(StateContainer(*key) for key in keys)
 
 
-def _sums(nodes: Mapping[int, NodeMemory]) -> tuple[TypeRow, ...]:
+def _sums(nodes: Mapping[int, NodeMemory]) -> list[TypeDocument]:
     names = sorted({name for node in nodes.values() for name in node.tables})
     rows = []
     for name in names:
         tables = [node.tables[name] for node in nodes.values() if name in node.tables]
         rows.append(
-            TypeRow(
+            TypeDocument(
                 name,
                 sum(t.total for t in tables),
                 sum(t.system_reserved for t in tables),
@@ -155,7 +155,7 @@ def _sums(nodes: Mapping[int, NodeMemory]) -> tuple[TypeRow, ...]:
                 sum(t.free for t in tables),
             )
         )
-    return tuple(rows)
+    return rows
 
 
 def _holders(states: States) -> list[ContainerKey]:

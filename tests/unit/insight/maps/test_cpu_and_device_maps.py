@@ -11,8 +11,13 @@ from numalet.core.managers.device.ledger import EMPTY_LEDGER, DeviceLedger, Devi
 from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.maps import resource_maps
-from numalet.insight.maps.resource_maps import CpuCell, CpuUse, DeviceRow, MemoryHolder
-from numalet.insight.output import json_schema, simulation_document
+from numalet.insight.maps.resource_maps import (
+    CpuCell,
+    CpuUse,
+    SimulationDevicesDocument,
+    SimulationHolderDocument,
+)
+from numalet.insight.output import json_schema
 from values.builders import machine
 from values.cpu_builders import cpus, shape
 from values.device_bench import GPU, NIC, devices
@@ -50,7 +55,7 @@ def test_nodes_without_cpus_are_left_out_and_others_come_by_id() -> None:
 
 
 def test_cpus_are_reported_as_lists() -> None:
-    rows = simulation_document.cpus(resource_maps.cpu_map(SNAPSHOT, TWO_NODES, cpus("0,4")))
+    rows = resource_maps.cpu_lists(resource_maps.cpu_map(SNAPSHOT, TWO_NODES, cpus("0,4")))
     assert [json_schema.plain(row) for row in rows] == [
         {"node_id": 0, "shared": "", "reserved": "0,4", "exclusive": {"a": "1,5"}},
         {"node_id": 1, "shared": "2,6", "reserved": "", "exclusive": {"b": "3,7"}},
@@ -64,18 +69,16 @@ def _ledger() -> DeviceLedger:
 
 
 def test_devices_are_listed_by_resource_and_numa_nodes() -> None:
-    assert (
-        DeviceRow(GPU, (), free=(), in_use=("d",), unhealthy=()),
-        DeviceRow(GPU, (0, 1), free=("c",), in_use=(), unhealthy=()),
-        DeviceRow(GPU, (1,), free=("b",), in_use=("a",), unhealthy=("e",)),
-        DeviceRow(NIC, (0,), free=("n",), in_use=(), unhealthy=()),
-    ) == resource_maps.device_map(_ledger())
+    assert [
+        SimulationDevicesDocument(GPU, [], free=[], in_use=["d"], unhealthy=[]),
+        SimulationDevicesDocument(GPU, [0, 1], free=["c"], in_use=[], unhealthy=[]),
+        SimulationDevicesDocument(GPU, [1], free=["b"], in_use=["a"], unhealthy=["e"]),
+        SimulationDevicesDocument(NIC, [0], free=["n"], in_use=[], unhealthy=[]),
+    ] == resource_maps.device_map(_ledger())
 
 
 def test_devices_are_reported_with_their_ids() -> None:
-    assert json_schema.plain(
-        simulation_document.devices(resource_maps.device_map(_ledger()))[2]
-    ) == {
+    assert json_schema.plain(resource_maps.device_map(_ledger())[2]) == {
         "resource": GPU,
         "numa_nodes": [1],
         "free": ["b"],
@@ -91,8 +94,8 @@ def test_holders_of_cpus_and_devices_are_listed_with_those_of_memory() -> None:
     shown = resource_maps.memory_map(snapshot, machine(), [ContainerKey("b", "c")], {})
 
     assert [
-        MemoryHolder(ContainerKey("a", "c"), "a", (), cpus("1")),
-        MemoryHolder(ContainerKey("a", "i"), "a", (), cpus("1,5")),
-        MemoryHolder(ContainerKey("z", "c"), "z", (), devices={GPU: ("g0", "g1")}),
-    ] == list(shown.active)
-    assert (MemoryHolder(ContainerKey("b", "c"), "b", (), cpus("3,7")),) == shown.left_behind
+        SimulationHolderDocument("a", "c", "a", [], "1", {}),
+        SimulationHolderDocument("a", "i", "a", [], "1,5", {}),
+        SimulationHolderDocument("z", "c", "z", [], "", {GPU: ["g0", "g1"]}),
+    ] == shown.active
+    assert shown.left_behind == [SimulationHolderDocument("b", "c", "b", [], "3,7", {})]

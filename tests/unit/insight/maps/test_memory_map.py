@@ -7,14 +7,20 @@ from numalet.core.model.machine_queries import NodeClass
 from numalet.core.model.pod import ContainerKey
 from numalet.core.node.node import Node
 from numalet.insight.maps import resource_maps
-from numalet.insight.maps.resource_maps import MemoryHolder, MemoryMap, MemoryNodeRow, TypeRow
+from numalet.insight.maps.resource_maps import (
+    MemoryMap,
+    SimulationBlockDocument,
+    SimulationHolderDocument,
+    SimulationNodeDocument,
+    TypeDocument,
+)
 from values import builders
 from values.builders import GI, aligned, container, node, pod, rules, simple
 
 RULES = rules(
     builders.machine(10, 10, node_ids=(0, 4)), aligned(TopologyPolicy.BEST_EFFORT), {0: GI}
 )
-BOTH = (((0, 4), "memory", 15 * GI),)
+BOTH = [SimulationBlockDocument([0, 4], "memory", 15 * GI)]
 
 
 def shown(of: Node) -> MemoryMap:
@@ -24,14 +30,18 @@ def shown(of: Node) -> MemoryMap:
 def test_every_node_has_its_figures_and_its_group() -> None:
     after, _ = node(RULES).admit(simple("u", "15Gi"))
 
-    assert shown(after).nodes == (
-        MemoryNodeRow(
-            0, NodeClass.CPU, 1, (0, 4), (TypeRow("memory", 10 * GI, GI, 9 * GI, 9 * GI, 0),)
+    assert shown(after).nodes == [
+        SimulationNodeDocument(
+            0, NodeClass.CPU, 1, [0, 4], [TypeDocument("memory", 10 * GI, GI, 9 * GI, 9 * GI, 0)]
         ),
-        MemoryNodeRow(
-            4, NodeClass.CPU, 1, (0, 4), (TypeRow("memory", 10 * GI, 0, 10 * GI, 6 * GI, 4 * GI),)
+        SimulationNodeDocument(
+            4,
+            NodeClass.CPU,
+            1,
+            [0, 4],
+            [TypeDocument("memory", 10 * GI, 0, 10 * GI, 6 * GI, 4 * GI)],
         ),
-    )
+    ]
 
 
 def test_types_are_in_the_order_of_their_names() -> None:
@@ -45,25 +55,25 @@ def test_types_are_in_the_order_of_their_names() -> None:
 def test_an_active_pod_is_called_by_its_name() -> None:
     after, _ = node(RULES).admit(simple("u", "15Gi"))
 
-    assert shown(after).active == (MemoryHolder(ContainerKey("u", "c"), "default/u", BOTH),)
-    assert shown(after).left_behind == ()
+    assert shown(after).active == [SimulationHolderDocument("u", "c", "default/u", BOTH, "", {})]
+    assert shown(after).left_behind == []
 
 
 def test_a_pod_without_a_manifest_is_called_by_its_uid() -> None:
     before, _ = node(RULES).admit(simple("u", "15Gi"))
     found = node(RULES, before.state_files()).assume_running([ContainerKey("u", "c")])
 
-    assert shown(found).active == (MemoryHolder(ContainerKey("u", "c"), "u", BOTH),)
+    assert shown(found).active == [SimulationHolderDocument("u", "c", "u", BOTH, "", {})]
 
 
 def test_what_is_left_behind_stands_apart() -> None:
     after, _ = node(RULES).admit(pod("u", container("a", "4Gi"), container("b", "99Gi")))
 
-    assert shown(after).active == ()
-    assert [holder.key for holder in shown(after).left_behind] == [ContainerKey("u", "a")]
+    assert shown(after).active == []
+    assert [(held.pod_uid, held.container) for held in shown(after).left_behind] == [("u", "a")]
 
 
 def test_without_the_memory_manager_the_map_is_empty() -> None:
     off = rules(builders.machine(10), policy=MemoryPolicy.NONE)
 
-    assert shown(node(off)) == MemoryMap((), (), ())
+    assert shown(node(off)) == MemoryMap([], [], [])

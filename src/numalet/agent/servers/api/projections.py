@@ -20,8 +20,8 @@ from numalet.core.model.pod import Pod
 from numalet.core.node.node import Node
 from numalet.core.workload.records import NodeEvent, PodRecord
 from numalet.insight.maps import resource_maps
-from numalet.insight.maps.resource_maps import MemoryHolder, MemoryNodeRow
-from numalet.insight.output import json_schema, simulation_document
+from numalet.insight.maps.resource_maps import SimulationHolderDocument, SimulationNodeDocument
+from numalet.insight.output import json_schema
 from numalet.shared.kubernetes import (
     event_object as kube_event,
 )
@@ -62,10 +62,10 @@ def node_allocations(node: Node, pods: Mapping[str, Pod]) -> dict[str, Any]:
     """Allocations on a node of an agent or of commands; ``pods`` by uid."""
     rules = node.rules
     chart = resource_maps.memory_map(node.snapshot, rules.machine, node.leftovers(), pods)
-    cpus = simulation_document.cpus(
+    cpus = resource_maps.cpu_lists(
         resource_maps.cpu_map(node.snapshot, rules.machine, reserved_cpus(node))
     )
-    devices = simulation_document.devices(resource_maps.device_map(node.snapshot.device))
+    devices = resource_maps.device_map(node.snapshot.device)
     return {
         "policies": {
             "topology": rules.topology.policy.value,
@@ -81,10 +81,10 @@ def node_allocations(node: Node, pods: Mapping[str, Pod]) -> dict[str, Any]:
     }
 
 
-def _numa_node(row: MemoryNodeRow) -> dict[str, Any]:
+def _numa_node(row: SimulationNodeDocument) -> dict[str, Any]:
     return {
         "id": row.node_id,
-        "group": list(row.group),
+        "group": row.group,
         "assignments": row.assignments,
         "memory": {
             each.resource: {
@@ -104,17 +104,17 @@ def reserved_cpus(node: Node) -> CpuSet:
     return cpu_set.EMPTY if static is None else cpu_mask.to_set(static.reserved.cpus)
 
 
-def _holder(holder: MemoryHolder) -> dict[str, Any]:
+def _holder(holder: SimulationHolderDocument) -> dict[str, Any]:
     return {
-        "podUID": holder.key.pod_uid,
+        "podUID": holder.pod_uid,
         "pod": holder.name,
-        "container": holder.key.container,
-        "cpus": cpu_set.text(holder.cpus),
+        "container": holder.container,
+        "cpus": holder.cpuset,
         "memory": [
-            {"numaNodes": list(nodes), "type": resource, "sizeBytes": size_bytes}
-            for nodes, resource, size_bytes in holder.blocks
+            {"numaNodes": each.numa_affinity, "type": each.type, "sizeBytes": each.size}
+            for each in holder.memory
         ],
-        "devices": {name: list(ids) for name, ids in holder.devices.items()},
+        "devices": holder.devices,
     }
 
 
