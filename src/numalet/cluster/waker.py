@@ -28,9 +28,11 @@ from numalet.io.kube_api.values import Access
 from numalet.io.tasks import together
 
 # A pod that fits nowhere waits for an event that may change its rejection. For the scheduler a
-# change of a published state is not such an event, but a change of a Node's label is. Therefore
-# ``due`` names one node for each shape of waiting pods that a node would admit now and would not
-# before. One node suffices, since the scheduler tries the pod on all nodes.
+# change of a published state is not such an event, but a change of a Node's label is. The deletion
+# of a pod is one, but the scheduler may learn of it before the extender: then it tries the waiting
+# pod, the extender still refuses it, and no further event follows. In both cases a pod that the
+# scheduler has refused waits although a node would admit it. ``due`` names one node for each shape
+# of such pods. One node suffices, since the scheduler tries the pod on all nodes.
 
 _GROWTH: Final = 2.0
 
@@ -38,25 +40,30 @@ _GROWTH: Final = 2.0
 class WakingLimits(Value, kw_only=True):
     """Limits of the frequency.
 
-    A node is touched at most once in ``node_seconds``; at most ``most_nodes`` are touched at one
-    time. A shape that still waits is tried again after ``again_seconds``, then twice as long, and
-    so on up to ``longest_seconds``.
+    A refused pod gets ``patience_seconds`` from the moment at which a node would admit it, because
+    the scheduler usually tries it by itself; a pod that the scheduler has not tried yet gets
+    ``again_seconds``. If it still waits after a touch, the next follows after ``again_seconds``,
+    then after twice as long, and so on up to ``longest_seconds``. A node is touched at most once in
+    ``node_seconds``; at most ``most_nodes`` are touched at one time.
     """
 
-    node_seconds: float = 5.0
+    patience_seconds: float = 0.5
+    node_seconds: float = 1.0
     most_nodes: int = 20
     again_seconds: float = 15.0
     longest_seconds: float = 300.0
 
 
 class WaitingShape(Value):
-    """Waiting pods of one shape: the nodes that would admit one, and the next retry."""
+    """The longest waiting pod of a shape, the nodes that would admit it, and the next touch."""
 
+    pod_uid: str
     nodes: frozenset[str]
-    again_at: float
+    freed: frozenset[str]
+    """Undecided nodes that a pod has left since the last touch: they may have room now."""
+    due_at: float | None
+    """When a touch is due if the pod still waits; without a node, never."""
     pause_seconds: float
-    has_news: bool = False
-    """A touch was due, but exceeded the limits."""
 
 
 class Waking(Value, kw_only=True):
@@ -69,7 +76,7 @@ class Waking(Value, kw_only=True):
     @property
     def again_at(self) -> float | None:
         """When something may be due without any change."""
-        moments = (each.again_at for each in self.shapes.values() if each.nodes or each.has_news)
+        moments = (each.due_at for each in self.shapes.values() if each.due_at is not None)
         return min(moments, default=None)
 
 
@@ -92,7 +99,9 @@ def due(
         name: at for name, at in before.touched_at.items() if now_seconds < at + limits.node_seconds
     }
     occupied = _pods_of_undecided(cluster)
-    freed = {name for name, pods in before.pods_of.items() if pods - occupied.get(name, pods)}
+    freed = frozenset(
+        name for name, pods in before.pods_of.items() if pods - occupied.get(name, pods)
+    )
     touches: list[Touch] = []
     after: dict[PodKey, WaitingShape] = {}
     for pod in cluster.waiting():
@@ -100,35 +109,56 @@ def due(
         if key in after:
             continue
         nodes = _nodes_for(cluster, verdicts, pod)
-        known = before.shapes.get(key)
-        if known is None:
-            # The scheduler tries a new pod by itself.
-            again_at = now_seconds + limits.again_seconds
-            after[key] = WaitingShape(nodes, again_at, limits.again_seconds)
-            continue
-        news = (nodes - known.nodes) | freed
-        # The scheduler's view may be a little older than ours, so a shape that still waits is
-        # tried again after a while, and then less and less often.
-        is_again = bool(nodes) and now_seconds >= known.again_at
-        if not news and not is_again:
-            after[key] = replace(known, nodes=nodes)
-            continue
-        free = sorted((news or nodes) - resting.keys())
-        if not free or len(touches) >= limits.most_nodes:
-            # The touch stays due until a node may be touched.
-            again_at = now_seconds + limits.node_seconds
-            after[key] = WaitingShape(
-                nodes & known.nodes, again_at, known.pause_seconds, has_news=True
-            )
-            continue
-        longer = min(known.pause_seconds * _GROWTH, limits.longest_seconds)
-        pause = limits.again_seconds if news else longer
-        after[key] = WaitingShape(nodes, now_seconds + pause, pause)
-        resting[free[0]] = now_seconds
-        touches.append(Touch(free[0], str(pod.pod)))
-    if after and not touches:
-        occupied |= {name: before.pods_of[name] for name in freed}
+        shape = _waiting(before.shapes.get(key), pod, nodes, freed, now_seconds, limits)
+        if shape.due_at is not None and shape.due_at <= now_seconds:
+            candidates = shape.nodes or shape.freed
+            free = sorted(candidates - resting.keys())
+            if not free:
+                next_at = min(resting[each] for each in candidates) + limits.node_seconds
+                shape = replace(shape, due_at=next_at)
+            elif len(touches) < limits.most_nodes:
+                resting[free[0]] = now_seconds
+                touches.append(Touch(free[0], str(pod.pod)))
+                shape = _touched(shape, now_seconds, limits)
+        after[key] = shape
     return Waking(shapes=after, touched_at=resting, pods_of=occupied), tuple(touches)
+
+
+def _waiting(
+    known: WaitingShape | None,
+    pod: ClusterPod,
+    nodes: frozenset[str],
+    freed: frozenset[str],
+    now_seconds: float,
+    limits: WakingLimits,
+) -> WaitingShape:
+    """Return the shape as it waits now; ``known`` is that of the plan before."""
+    first_due = now_seconds + (limits.patience_seconds if pod.was_refused else limits.again_seconds)
+    if known is None or known.pod_uid != pod.pod.uid:
+        # Pauses belong to a pod: that another pod of its shape waited long says nothing about it.
+        room = nodes or freed
+        return WaitingShape(
+            pod.pod.uid, nodes, freed, first_due if room else None, limits.again_seconds
+        )
+    freed |= known.freed
+    if not nodes and not freed:
+        return replace(known, nodes=nodes, due_at=None, pause_seconds=limits.again_seconds)
+    due_at = first_due if known.due_at is None else known.due_at
+    if nodes - known.nodes or freed - known.freed:
+        due_at = min(due_at, first_due)
+    return replace(known, nodes=nodes, freed=freed, due_at=due_at)
+
+
+def _touched(shape: WaitingShape, now_seconds: float, limits: WakingLimits) -> WaitingShape:
+    """Return the shape after a touch. It is repeated, since the scheduler's view may be older."""
+    if not shape.nodes:
+        return replace(shape, freed=frozenset(), due_at=None)
+    return replace(
+        shape,
+        freed=frozenset(),
+        due_at=now_seconds + shape.pause_seconds,
+        pause_seconds=min(shape.pause_seconds * _GROWTH, limits.longest_seconds),
+    )
 
 
 def _nodes_for(cluster: Cluster, verdicts: Verdicts, pod: ClusterPod) -> frozenset[str]:
@@ -150,7 +180,7 @@ def _pods_of_undecided(cluster: Cluster) -> dict[str, frozenset[str]]:
 
 
 LABEL: Final = "numalet.dev/changed"
-BETWEEN_SECONDS: Final = 0.5
+BETWEEN_SECONDS: Final = 0.25
 """Time between two plans; one plan covers all changes in between."""
 USUAL: Final = WakingLimits()
 

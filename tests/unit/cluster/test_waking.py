@@ -20,7 +20,10 @@ from numalet.core.model.findings import NoteFinding
 from values import hollow_pods
 from values.hollow_pods import pod
 
-LIMITS = WakingLimits(node_seconds=5, most_nodes=2, again_seconds=15, longest_seconds=60)
+LIMITS = WakingLimits(
+    patience_seconds=0, node_seconds=5, most_nodes=2, again_seconds=15, longest_seconds=60
+)
+PATIENT = replace(LIMITS, patience_seconds=2, node_seconds=0)
 
 
 class TooLittleKnown(NoteFinding):
@@ -29,7 +32,9 @@ class TooLittleKnown(NoteFinding):
 
 
 def waiting(name: str, **asked: str) -> ClusterPod:
-    return ClusterPod(pod=pod(name, "", **asked).workload.pod, created_at_seconds=0)
+    """A pod for which the scheduler has found no node."""
+    made = pod(name, "", **asked).workload.pod
+    return ClusterPod(pod=made, created_at_seconds=0, was_refused=True)
 
 
 def node(name: str, *held: str) -> ClusterNode:
@@ -53,13 +58,14 @@ def cluster(*members: ClusterNode | ClusterPod, undecided: str = "") -> Cluster:
 class Awake:
     """What is remembered from one time to the next."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: WakingLimits = LIMITS) -> None:
         self.waking = Waking()
+        self._limits = limits
         self._verdicts = Verdicts()
 
     def at(self, seconds: float, now: Cluster) -> list[str]:
         """Names of the nodes that are touched then."""
-        self.waking, touches = waker.due(self.waking, now, self._verdicts, seconds, LIMITS)
+        self.waking, touches = waker.due(self.waking, now, self._verdicts, seconds, self._limits)
         self.touches = touches
         return [each.node_name for each in touches]
 
@@ -95,8 +101,44 @@ def test_pods_of_one_shape_are_one_and_one_node_is_enough() -> None:
 def test_a_pod_that_waits_on_is_tried_again_less_and_less_often() -> None:
     awake = Awake()
     free = cluster(node("a"), waiting("job", gpu="4"))
-    touched = [seconds for seconds in range(400) if awake.at(seconds, free)]
-    assert touched == [15, 45, 105, 165, 225, 285, 345]
+    touched = [seconds for seconds in range(300) if awake.at(seconds, free)]
+    assert touched == [0, 15, 45, 105, 165, 225, 285]
+
+
+def test_a_refused_pod_that_a_node_would_admit_is_tried_again_at_once() -> None:
+    """The room came between the refusal and the first plan that knows the pod."""
+    awake = Awake(PATIENT)
+    free = cluster(node("a"), waiting("job", gpu="4"))
+    assert [seconds for seconds in range(10) if awake.at(seconds, free)] == [2]
+
+
+def test_a_pod_that_the_scheduler_binds_by_itself_touches_no_node() -> None:
+    awake, job = Awake(PATIENT), waiting("job", gpu="4")
+    assert awake.at(0, cluster(node("a", *FULL), job)) == []
+    assert awake.at(1, cluster(node("a", "4"), job)) == []
+    assert awake.at(2, cluster(node("a", "4", "4"))) == []
+    assert awake.waking.again_at is None
+
+
+def test_a_pod_that_the_scheduler_has_not_tried_yet_is_left_to_it_for_a_while() -> None:
+    awake = Awake(PATIENT)
+    new = cluster(node("a"), replace(waiting("job", gpu="4"), was_refused=False))
+    assert [seconds for seconds in range(30) if awake.at(seconds, new)] == [15]
+
+
+def test_the_pause_of_one_pod_does_not_delay_the_next_pod_of_its_shape() -> None:
+    awake = Awake(PATIENT)
+    first = cluster(node("a"), waiting("first", gpu="4"))
+    assert [seconds for seconds in range(100) if awake.at(seconds, first)] == [2, 17, 47]
+    second = cluster(node("a"), waiting("second", gpu="4"))
+    assert [seconds for seconds in range(100, 110) if awake.at(seconds, second)] == [102]
+
+
+def test_room_that_changes_all_the_time_does_not_put_the_touch_off() -> None:
+    awake, job = Awake(PATIENT), waiting("job", gpu="4")
+    states = [cluster(node("a"), job), cluster(node("a"), node("b"), job)]
+    touched = [seconds for seconds in range(8) if awake.at(seconds, states[seconds % 2])]
+    assert touched[0] == 2
 
 
 def test_a_pod_that_no_node_would_have_is_not_tried() -> None:
@@ -120,7 +162,7 @@ def test_a_node_is_not_touched_twice_in_a_moment_and_nothing_is_forgotten() -> N
     assert awake.at(0, cluster(node("a", *FULL), four, two)) == []
     assert awake.at(1, cluster(node("a", "4", "2"), four, two)) == ["a"]
     assert awake.at(2, cluster(node("a", "4"), four, two)) == []
-    assert awake.waking.again_at == 7
+    assert awake.waking.again_at == 6
     assert awake.at(6, cluster(node("a", "4"), four, two)) == ["a"]
     assert awake.touches == (Touch("a", "default/four"),)
 

@@ -88,6 +88,8 @@ class ClusterPod(Value, kw_only=True):
     """``status.reason``, such as ``TopologyAffinityError`` of a pod that a kubelet rejected."""
     message: str = ""
     """``status.message``, with details of the reason."""
+    was_refused: bool = False
+    """Whether a scheduler has tried it and found no node (its condition PodScheduled)."""
 
     @property
     def is_over(self) -> bool:

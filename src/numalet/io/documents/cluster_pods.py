@@ -115,6 +115,7 @@ class _Status(Shape, frozen=True, gc=False):
     container_statuses: list[_ContainerStatus] | None = None
     init_container_statuses: list[_ContainerStatus] | None = None
     resource_claim_statuses: msgspec.Raw = NOTHING
+    conditions: msgspec.Raw = NOTHING
 
 
 class _PodObject(Shape, frozen=True, gc=False):
@@ -153,6 +154,8 @@ class PodReader:
             is_being_deleted=metadata.deletion_timestamp is not None,
             reason=status.reason or "",
             message=status.message or "",
+            # Only waiting pods can have it, so the conditions of the many others are not decoded.
+            was_refused=not spec.node_name and _was_refused(status.conditions),
         )
 
     def _pod(self, given: _PodObject, place: Place, findings: Findings) -> Pod:
@@ -332,6 +335,16 @@ def _claims(spec: _Spec, status: _Status) -> tuple[PodClaim, ...]:
     return pod_claims.of_pod(
         {"resourceClaims": plain(spec.resource_claims)},
         {"resourceClaimStatuses": plain(status.resource_claim_statuses)},
+    )
+
+
+def _was_refused(conditions: msgspec.Raw) -> bool:
+    """Return whether a scheduler has found no node for the pod."""
+    given = plain(conditions)
+    return isinstance(given, list) and any(
+        isinstance(each, dict)
+        and (each.get("type"), each.get("reason")) == ("PodScheduled", "Unschedulable")
+        for each in given
     )
 
 

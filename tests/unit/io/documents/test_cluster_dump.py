@@ -170,6 +170,29 @@ def test_what_only_the_cluster_knows_of_a_pod() -> None:
     assert read.started_at_seconds == (read.created_at_seconds or 0.0) + 1
 
 
+REFUSED = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "node_name", "was_refused"),
+    [
+        ([{"type": "Other"}, REFUSED], "", True),
+        ([REFUSED], "node-1", False),
+        ([{**REFUSED, "reason": "SchedulingGated"}], "", False),
+        ([], "", False),
+        (None, "", False),
+        ("no list", "", False),
+        ([5], "", False),
+    ],
+)
+def test_a_waiting_pod_shows_that_a_scheduler_has_found_no_node(
+    conditions: object, node_name: str, was_refused: bool
+) -> None:
+    given = pod(nodeName=node_name)
+    given["status"] = {"conditions": conditions}
+    assert read_pod(given).was_refused is was_refused
+
+
 def test_pods_share_what_they_have_in_common() -> None:
     reader = PodReader()
     texts = [
