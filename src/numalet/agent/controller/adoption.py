@@ -47,6 +47,7 @@ def adopt(settings: AgentSettings, stored: StoredState, now: datetime) -> Adopte
     older release or in another PID namespace, or its allocation contradicts the configuration.
     """
     shared = SharedState(settings.root)
+    # An observer allocates nothing, so it leaves the commands alone.
     if settings.observe or not shared.folder.is_dir():
         return Adopted(stored)
     # Before the shared state is read: ``claim`` proves that the folder is this user's.
@@ -106,6 +107,8 @@ def _check(settings: AgentSettings, content: Content) -> None:
     """Raise ``BadInput`` if the allocations contradict the configuration."""
     running = [each.key for each in content.live]
     try:
+        # A trial start on the commands' own files: their programs run and cannot be moved, so a
+        # configuration that does not fit them must not start an agent.
         recovery.start_node(settings.premises, content.files, running)
     except BadInput as bad:
         pids = ", ".join(str(each.pid) for each in content.live)

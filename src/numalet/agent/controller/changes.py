@@ -162,6 +162,8 @@ def of_events(before: NodeState, after: NodeState) -> list[EventChange]:
         kind = ChangeKind.ADDED if old is None else ChangeKind.MODIFIED
         changes.append(EventChange(kind, event, event.resource_version, old))
     oldest, last = after.events[0].resource_version, fresh[-1].resource_version
+    # Only the latest events are kept. A watch needs a DELETED for those that were displaced, or its
+    # client would show them forever.
     no_more = takewhile(lambda each: each.resource_version < oldest, before.events)
     gone = [each for each in no_more if identity(each) not in counted]
     return changes + [EventChange(ChangeKind.DELETED, each, last, each) for each in gone]

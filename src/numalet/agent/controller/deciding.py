@@ -148,6 +148,7 @@ class Asides:
         # Else a node that keeps changing could postpone the decision forever.
         if aside.tries >= MOST_TRIES:
             again.live = self._plugins
+        # On a copy again: if an answer is missing, the half-made decision must not reach the batch.
         scratch = batch.apart(again)
         scratch.decide(aside.message, now)
         if again.is_complete:
@@ -157,11 +158,14 @@ class Asides:
     def end(self, aside: Aside) -> list[Message]:
         """Finish; return waiting messages. Some may have to wait again."""
         self._asked.remove(aside)
+        # All of them, because each may wait for several resources; ``holds_up`` sorts out those
+        # that have to wait on.
         waited, self._waiting = self._waiting, []
         return [message for message, _ in waited]
 
     def new(self, messages: Iterable[Message]) -> list[Message]:
         """Messages that are not queued already."""
+        # Every reading of the folder yields its undecided pods again.
         known = [each for each in self.messages() if isinstance(each, FolderPod)]
         return [each for each in messages if each not in known]
 
@@ -210,8 +214,8 @@ class Decider:
         self._asking: set[asyncio.Task[None]] = set()
 
     @property
-    # Whether no plugin is being called.
     def is_idle(self) -> bool:
+        """Whether no plugin is being called."""
         return self._asides.is_empty
 
     def undecided(self) -> list[Message]:
@@ -259,6 +263,7 @@ class Decider:
         is_split = isinstance(message, FolderRead) and batch.splits_folder
         if self._asks_plugins and requests.may_ask_a_plugin(message) and not is_split:
             self._ask(self._asides.begin(message, batch.state), batch, now)
+        # A pod with many containers takes long enough to delay watches and probes.
         elif requests.is_large(message):
             await asyncio.to_thread(batch.decide, message, now)
         else:

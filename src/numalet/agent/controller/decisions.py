@@ -50,6 +50,8 @@ def create(state: NodeState, workload: Workload, now: datetime, stopwatch: Stopw
     """Admit or reject a pod; either way it gets a record."""
     pod = workload.pod
     there = state.named(pod.namespace, pod.name)
+    # A changed manifest file replaces its pod under the same name while the old one still ends; the
+    # API refuses that, like an API server.
     leaves = there is not None and there.run.deletion is not None
     if there is not None and not (leaves and workload.source is WorkloadSource.FILE):
         fields = {"namespace": pod.namespace, "name": pod.name, "uid": there.uid}
@@ -86,6 +88,8 @@ def _decided(state: NodeState, record: PodRecord, now: datetime, stopwatch: Stop
     if verdict != run.verdict:
         run = folding.decided(run, verdict, now)
     state = _with_evictions(state, decision.evicted, now)
+    # The containers of a critical pod start only after the evicted pods have ended, as the kubelet
+    # kills these synchronously before it admits the pod.
     may_evict = node.rules.behaviour.critical_pods_evict
     if may_evict and verdict.admitted and not run.has_begun:
         run = folding.after_evicted(run, _leaving(state))
@@ -161,6 +165,8 @@ def revise(state: NodeState, before: Workload, after: Workload, version: int | N
     record = state.records.get(pod.uid)
     if record is None:
         return Decided(state, RequestRefused(RequestRefusal.NOT_FOUND, fields))
+    # The caller merged its change into ``before``. If another request was faster, the client has to
+    # read and merge again (409).
     if record.workload is not before or version not in (None, record.resource_version):
         return Decided(state, RequestRefused(RequestRefusal.CONFLICT, fields))
     changed = state.with_record(replace(record, workload=after))
@@ -247,6 +253,7 @@ def follow(
         followed = admit_from_folder(state, read, workload, now, stopwatch)
         state = followed.state
         traces += followed.traces
+    # The pod of a broken file keeps running, so this event is the only sign of the error.
     for path, findings in read.broken.items():
         message = unquoted.sentences(findings)
         state = state.with_event(

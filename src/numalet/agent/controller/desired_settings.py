@@ -36,8 +36,9 @@ class _Branch(Value):
 
 
 @dataclass(frozen=True, slots=True)
-# Settings by the kubelet's formulas; ``limits`` apply to all pods.
 class SettingsByFormula:
+    """Settings by the kubelet's formulas; ``limits`` apply to all pods."""
+
     limits: Limits
     _branches: dict[str, _Branch] = field(default_factory=dict, compare=False, repr=False)
     """Each is requested once per container of its pod."""
@@ -58,6 +59,8 @@ class SettingsByFormula:
         pod, snapshot = state.records[pod_uid].workload.pod, state.node.snapshot
         holds = bool(snapshot.cpu.exclusive.get(pod_uid))
         known = self._branches.get(pod_uid)
+        # These are all inputs of the pod's own settings: the manifest, and whether it has exclusive
+        # CPUs, which decides about its quota.
         if known is not None and known.pod is pod and known.holds_cpus is holds:
             return known.cgroups
         if len(self._branches) >= _MOST_BRANCHES:

@@ -114,6 +114,8 @@ async def _run(settings: AgentSettings, beside: WorkBeside | None) -> None:
             _plugins_served(plugin_servers, controller, settings),
             _served(controller, settings, broke) as lines,
         ):
+            # systemd starts dependent units at READY=1; these may submit pods, so the sources of
+            # pods must be complete.
             await _ready(controller)
             log.write(lines)
             # Before readiness, while a long collection delays no client.
@@ -216,6 +218,8 @@ def _standing(settings: AgentSettings, others: Sequence[Owner]) -> AgentSettings
         case OwnerChoice.OBSERVE:
             return observing(settings)
         case OwnerChoice.ENFORCE:
+            # Even if the administrator chose it: a static kubelet and the agent would undo each
+            # other's cpusets at every resync.
             owners.refuse_to_enforce(tuple(others))
             return enforcing(settings)
         case OwnerChoice.AUTO:

@@ -100,6 +100,7 @@ class ManifestFolder:
             if seen.workload is not None:
                 continue
             unreadable.add(str(path))
+            # Once per version of the file: the folder is read every few seconds.
             if seen != before.get(str(path)):
                 broken[str(path)] = seen.findings
         # Of two files with one pod name, the last wins.
@@ -152,6 +153,7 @@ class ManifestFolder:
             entries = sorted(self._path.iterdir())
         except FileNotFoundError:
             return []
+        # Names with a dot are ignored as in the kubelet; editors write such files and rename them.
         return [each for each in entries if not each.name.startswith(".") and _may_be_a_file(each)]
 
     def _read_file(self, path: Path, before: _Seen | None) -> _Seen:

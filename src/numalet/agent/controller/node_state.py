@@ -81,6 +81,7 @@ class NodeState(Value, kw_only=True):
     def with_event(self, event: NodeEvent) -> NodeState:
         """Add an event; count it if it repeats a recent one."""
         version = self.resource_version + 1
+        # Recent ones only: searching all events at each decision would make a storm quadratic.
         of_pod = [each for each in self.events[-_RECENT_EVENTS:] if each.pod_uid == event.pod_uid]
         last = next((each for each in reversed(of_pod) if _same(each, event)), None)
         if last is not None:

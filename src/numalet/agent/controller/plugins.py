@@ -129,6 +129,8 @@ class PluginServers(Mutable):
         """Listen below the root folder during the block. Raises ``BadInput``."""
         registered = door.view().node.snapshot.device.inventory.registered
         server = PodResourcesServer(door.view, self.asking)
+        # Resources of the checkpoint have a grace period to register again; those that the
+        # administrator described have no plugin.
         await self.plugins.start(root, sorted(registered.keys() - self.plugins.described))
         folder = PluginFolder(self.plugins)
         try:

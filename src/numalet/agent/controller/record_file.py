@@ -69,10 +69,12 @@ class RecordFile:
 
         ``changed`` are one-line records by uid; old texts of ``outdated`` ones must leave the disk.
         """
+        # Appending would leave the environment of a removed pod, with its secrets, in the file.
         leaves = bool(outdated) or any(uid in self._kept for uid in gone)
         if (
             not leaves
             and self._is_current()
+            # The limit grows with the content, so the average cost of a commit stays constant.
             and self._size_bytes < self._past_bytes + 2 * self._kept_bytes
         ):
             return None
@@ -147,6 +149,7 @@ def read(folder: Path) -> RecordTexts:
             if number < len(lines):
                 damaged[number] = text
             continue
+        # Removals first: one commit may remove a pod and add another with the same uid.
         for uid in said.gone:
             texts.pop(uid, None)
         texts.update({uid: bytes(each) for uid, each in said.set.items()})

@@ -191,6 +191,8 @@ def recover(
     started = start_node(premises, stored.state_files, running)
     node = _waiting(started.node, stored.records)
     version = max(
+        # Clients keep versions over a restart of the agent; a lower one would hide changes from
+        # their watches.
         [record.resource_version for record in stored.records.values()]
         + [event.resource_version for event in events],
         default=0,
@@ -240,6 +242,8 @@ def _readmitted(
         if not _asks_again(record, now):
             state = _released(state, uid)
             continue
+        # Compared below with the placement after the admission: running programs must not have been
+        # moved.
         held = placement.of_pod(state.node.snapshot, record.workload.pod)
         decided = decisions.readmit(state, record, now, stopwatch)
         decision = decided.traces[0].decision

@@ -90,6 +90,7 @@ def announce(root: Path) -> socket.socket:
     announced = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         announced.bind(name)
+        # Only a listening socket can be connected to, which is how others read its owner.
         announced.listen(_BACKLOG)
     except OSError:
         announced.close()

@@ -103,6 +103,8 @@ class SharedState:
         descriptor = lock_file.opened(self._root / LOCK)
         try:
             try:
+                # Shared: any number of commands may hold it together, but none while an agent has
+                # it exclusively.
                 fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise AgentHolds from None
@@ -129,6 +131,8 @@ class SharedState:
                 f"cannot read the list of commands: {error}; remove the file when no command runs",
                 where=Location(str(self.folder / HOLDERS)),
             ).bad_input() from None
+        # A command that was killed cannot remove itself from the list, so the kernel's locks
+        # decide.
         alive = {each.uid for each in holders if self.holders.is_alive(each)}
         return Content(
             files,

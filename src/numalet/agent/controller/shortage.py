@@ -43,6 +43,8 @@ class Shortage(Mutable):
         if (
             not isinstance(error, OSError)
             or error.errno not in TRANSIENT_ERRORS
+            # asyncio names the listening socket only if ``accept`` failed; other errors with this
+            # number belong to a client.
             or "socket" not in context
         ):
             self.others(loop, context)

@@ -71,6 +71,7 @@ def advance(state: NodeState, uid: str, now: datetime) -> NextSteps:
     for name in due.start:
         key = ContainerKey(uid, name)
         run = folding.starting(run, name)
+        # A pod without an allocation (``unpromised``) is not active for the managers.
         if uid in node.snapshot.pods:
             node = node.container_started(key)
         tasks.append(StartContainer(key, run.of(name).attempt))
@@ -88,6 +89,8 @@ def advance(state: NodeState, uid: str, now: datetime) -> NextSteps:
     after = state.at(node).with_run(uid, run)
     for name in news:
         after = _with_killing(after, record, name, now)
+    # Once, at the first start: the kubelet reports evicted pods that outlast their grace period and
+    # goes on.
     if due.start and not record.run.has_begun:
         after = _with_overdue(after, ending, now)
     return NextSteps(after, tuple(tasks), due.due_again_at)

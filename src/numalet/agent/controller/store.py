@@ -115,6 +115,8 @@ class Store:
             atomic.sweep(folder, _WRITTEN)
         self._directory = state_directory.read(self.root)
         records, unreadable = self._read_records()
+        # The order of acceptance is that of the admissions, and a restart repeats them in this
+        # order.
         records.sort(key=lambda record: (record.run.accepted_at, record.resource_version))
         by_uid = {record.uid: record for record in records}
         return StoredState(self._directory.files, by_uid, unreadable)
@@ -212,6 +214,8 @@ def _outdated(before: NodeState | None, after: NodeState, changed: Collection[st
     return [
         uid
         for uid, old in both
+        # By identity: a revised manifest makes new container objects, and any of them may have lost
+        # a secret.
         if old is not None and old.workload.containers is not after.records[uid].workload.containers
     ]
 
@@ -233,6 +237,7 @@ def _locked(path: Path) -> int:
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     descriptor = os.open(path, flags, 0o600)
     begin = time.monotonic()
+    # By polling, because a blocking ``flock`` has no time limit.
     while not _acquired(descriptor, fcntl.LOCK_EX):
         holder = os.pread(descriptor, 64, 0).decode(errors="replace").strip() or "unknown"
         if _is_shared(descriptor):

@@ -199,6 +199,7 @@ async def _running(begun: _Begun) -> AsyncIterator[Controller]:
         try:
             yield controller
         finally:
+            # First, so that no further reading arrives while the last write ends.
             source.cancel()
             # Stop first: a write in progress must end before its task is cancelled.
             await controller.stop()

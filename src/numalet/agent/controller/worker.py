@@ -183,6 +183,7 @@ class Worker:
     async def _try(self, task: Task) -> None:
         try:
             await self._do(task)
+            # A success does not end the problem while other tasks still wait for their retry.
             if not self._failed:
                 self.problem = ""
         except OSError as error:
@@ -239,6 +240,8 @@ class Worker:
         if lifecycle.is_ending(record.workload, record.run):
             self._report(StartWithdrawn(key))
             return
+        # A plugin may take many seconds; the worker does one task at a time, so others would wait
+        # for it.
         if given is None and self._devices.may_block(state, key):
             if delayed is not None:
                 self._delayed[task] = delayed
@@ -303,6 +306,8 @@ class Worker:
         """
         state = self._state()
         cpus = state.node.snapshot.cpu
+        # By identity: most starts belong to pods without exclusive CPUs and leave the ledger
+        # unchanged.
         if cpus is self._applied_cpus:
             return
         # A start may not be in the state yet, but its program already runs.
@@ -328,6 +333,8 @@ class Worker:
 
     async def _resync(self) -> None:
         failed, self._failed = self._failed, []
+        # Failed starts and stops before the settings, so that these apply to the containers that
+        # run now.
         for task in failed:
             await self._try(task)
         state = self._state()

@@ -197,6 +197,7 @@ class Breaker:
         began = time.thread_time()
         rejections = await self._rejections()
         rules = self._settings.rules
+        # Taints and suspended Jobs of an earlier breaker also need plans, to be undone in time.
         is_idle = not rejections and not self._jobs.jobs and next(self._tainted(), None) is None
         # Without rejections and without own changes there is nothing to plan.
         if is_idle and rules.waiting_seconds is None:
@@ -226,6 +227,8 @@ class Breaker:
 
     async def _do(self, actions: Sequence[Action]) -> None:
         """Perform actions in order; consecutive deletions of pods in parallel."""
+        # Deletions of rejected pods do not depend on each other. The other actions end the storm in
+        # the order of the plan, so they are performed one by one.
         for is_prune, group in groupby(actions, lambda each: isinstance(each, Prune)):
             todo = list(group)
             step = _PRUNES_AT_ONCE if is_prune else 1
@@ -281,6 +284,8 @@ class Breaker:
 
     def _rest_seconds(self) -> float:
         """Return the minimum time until the next plan, to limit planning to a share of a CPU."""
+        # In a storm the view changes all the time; the rest keeps planning below a fifth of one
+        # CPU.
         rest = min(self._planned_seconds * _REST_FOR_WORK, _LONGEST_REST_SECONDS)
         return max(BETWEEN_SECONDS, rest)
 

@@ -64,6 +64,7 @@ class AuditFile:
 
     def _append(self, line: bytes) -> None:
         while line:
+            # A write to a pipe or a full disk may be short.
             line = line[os.write(self._descriptor, line) :]
 
 
@@ -132,6 +133,7 @@ class BreakerMeter:
         self._actions.labels(action=verb, outcome=outcome.value).inc()
 
     def rejected(self, reasons: Counted[str]) -> None:
+        # A reason that no pod has any more must disappear, not stay at its last value.
         self._rejected_pods.clear()
         for reason, count in reasons.items():
             self._rejected_pods.labels(reason=reason).set(count)

@@ -162,6 +162,8 @@ class FailedPods:
     def _put(self, news: News[FailedPod]) -> None:
         match news:
             case Replaced(items):
+                # A list after a broken watch has no delete events: pods that are missing from it
+                # were deleted meanwhile.
                 before, self._pods = self._pods, {}
                 for uid, item in items.items():
                     self._keep(uid, item, before.pop(uid, None))
@@ -179,6 +181,8 @@ class FailedPods:
 
     def _remove(self, uid: str, kept: _Kept | None) -> None:
         owner = None if kept is None else rejected_pod.next_owner(kept.failed.metadata, "")
+        # A ReplicaSet's rejected pods stay until they are deleted by the garbage collector or by
+        # the breaker, so they were counted while they existed.
         if kept is not None and owner is not None and owner.kind != "ReplicaSet":
             self._gone[uid] = kept
 

@@ -73,6 +73,8 @@ class OwnerResolver:
         links: list[OwnerLink] = []
         link = rejected_pod.next_owner(metadata, str(metadata.get("namespace") or ""))
         while link is not None and len(links) < _LONGEST_CHAIN:
+            # Before reading it: an owner that cannot be read is still the best known one for its
+            # pod.
             links.append(link)
             read = await self._read(link)
             if not read.is_known:
@@ -84,6 +86,7 @@ class OwnerResolver:
         known = self._known.get(link)
         if known is not None and self._now() < known.until_seconds:
             return known
+        # Clearing everything costs some reads; tracking ages would cost memory at every read.
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()
         made = await self._asked(link)
@@ -112,6 +115,8 @@ class OwnerResolver:
             f"/apis/{link.api_version}" if "/" in link.api_version else f"/api/{link.api_version}"
         )
         until, resources = self._resources.get(base, (0.0, {}))
+        # A new custom resource may appear at any time, so an unknown kind is read again, but not
+        # for each of its pods.
         if link.kind not in resources and self._now() >= until:
             listed = msgspec.json.decode(await self._api.get(base), type=_ApiResources).resources
             # Subresources such as ``deployments/scale`` have kinds too.

@@ -99,6 +99,7 @@ class ActionWorker:
         return _DONE
 
     async def _delete(self, namespace: str, name: str, uid: str, resource_version: str) -> None:
+        # With the version as well: the plan may depend on annotations that have changed since.
         conditions = {"uid": uid, "resourceVersion": resource_version}
         body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": conditions}
         await self._api.delete(f"{_pods(namespace)}/{_quoted(name)}", body)
@@ -131,6 +132,7 @@ class ActionWorker:
             path = f"{events}/{_quoted(event['metadata']['name'])}"
             there = json.loads(await self._api.get(path))
             again = {
+                # With the version that was read, so that two breakers cannot both raise one count.
                 "metadata": {"resourceVersion": there["metadata"]["resourceVersion"]},
                 "count": (there.get("count") or 1) + 1,
                 "lastTimestamp": event["lastTimestamp"],
@@ -180,7 +182,9 @@ def _event(action: Inform) -> _Object:
     namespace = about.namespace or "default"
     message = action.why
     if len(message.encode()) > _LONGEST_MESSAGE:
+        # The API server's limit is in bytes. A character that is cut in the middle is dropped.
         message = message.encode()[:_LONGEST_MESSAGE].decode("utf-8", "ignore") + "…"
+    # One Event per object and shape: a repeated action finds it by this name and raises its count.
     suffix = f"{about.uid[:8]}.{action.shape}".strip(".").lower()
     return {
         "apiVersion": "v1",

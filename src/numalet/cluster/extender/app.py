@@ -72,12 +72,15 @@ class BodyReader:
                 size += len(part)
                 if refused is None:
                     kept += len(part)
+                    # Counted while the parts arrive and not from Content-Length, which a client may
+                    # leave out or invent.
                     self._under_way_bytes += len(part)
                     parts.append(part)
                     refused = self._why_not(size)
                 if refused is not None:
                     # The rest is read and dropped: a client that is still sending reads no answer.
                     parts.clear()
+                    # A client that sends without end must not occupy a connection forever.
                     if size > _DROPPED_FOR_ONE * self._largest_bytes:
                         break
         finally:
@@ -85,6 +88,8 @@ class BodyReader:
         if refused is not None:
             raise refused
         body = b"".join(parts)
+        # Before decoding, since decoding is what needs the memory. Commas inside texts count too,
+        # which only makes the limit a little stricter.
         if body.count(b",") > MOST_VALUES:
             text = f"a body has at most {MOST_VALUES} values"
             raise BodyRefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text)
@@ -153,6 +158,8 @@ class Calls:
             body = await self._bodies.read(request)
         except BodyRefusedError as refused:
             self._count(CallResult.TOO_LARGE, began)
+            # The connection may still carry the rest of the refused body, so it cannot be used
+            # again.
             return PlainTextResponse(str(refused), refused.status, {"connection": "close"})
         except ClientDisconnect:
             self._count(CallResult.UNREADABLE, began)
@@ -174,6 +181,8 @@ class Calls:
             name = self._verb.name
             self._state.log.repeat("cannot read a request", name, verb=name, why=text)
             return self._verb.refuse(text), CallResult.UNREADABLE
+        # The scheduler treats a broken connection like an unreachable extender; an answer with the
+        # reason appears in the pod's events.
         except Exception as bug:
             place = _place(bug)
             self._state.log.repeat(

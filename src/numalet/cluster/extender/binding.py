@@ -59,6 +59,8 @@ class BindGate(StateListener):
         self._state = state
         self._api = api
         self._patience_seconds = patience_seconds
+        # Weak, so that locks of deleted nodes go away: a lock lives only while a binding has or
+        # awaits it.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._sent: dict[str, Promise] = {}
         """Pods whose objects do not show yet that they were bound, by uid."""
@@ -110,6 +112,8 @@ class BindGate(StateListener):
         while True:
             await self._has_changed.wait()
             self._has_changed.clear()
+            # Rebuilding nodes costs time. Without a binding that waits for one of them, the next
+            # call does it.
             if not self._state.live.changed_nodes.isdisjoint(self._waiting):
                 self._state.refresh()
             await asyncio.sleep(_TURN_SECONDS)
@@ -172,6 +176,8 @@ class BindGate(StateListener):
         """Return whether a pod sent to the node is not seen there, or not decided yet."""
         now = self._state.now_seconds()
         known = self._awaited_since.pop(name, {})
+        # The wait of each pod counts from its first moment here, over several bindings: a node
+        # without a publisher must not delay every one of them again.
         since = {each: known.get(each, now) for each in self._undecided(name)}
         if since:
             self._awaited_since[name] = since
@@ -201,6 +207,8 @@ class BindGate(StateListener):
             return "" if self._state.rules.filtering.passes_unknown else NOT_KNOWN
         if self._state.filter.is_left_alone(pod.pod, name, self._state.now_seconds()):
             return LEFT_ALONE
+        # Without the promises of the filter: pods that are promised but not bound may never come,
+        # and a bound pod is decided by the kubelet before them.
         on = expected(base, [each.pod.pod for each in self._sent_to(name)])
         if verdicts.try_out(on.node, pod.pod).rejection is None:
             return ""
@@ -210,6 +218,8 @@ class BindGate(StateListener):
         uid = pod.pod.uid
         # Before sending, so that no other call gives the room away meanwhile.
         self._state.promise(pod, name)
+        # Only for nodes that were decided: a rejection on an undecided node does not contradict a
+        # prediction.
         if name in self._state.nodes.nodes and expected_nodes.needs_decision(pod.pod):
             self._state.say_yes(pod, (name,))
         until = self._state.now_seconds() + self._state.rules.promise_seconds
@@ -224,6 +234,8 @@ class BindGate(StateListener):
         except ApiUnreachable as unreachable:
             return f"numalet: {unreachable.finding}"
         except ApiRefused as refused:
+            # After a temporary error (429, 5xx) the binding may still have been stored, so the pod
+            # keeps its room until the watch shows its fate.
             if not refused.status.is_temporary:
                 self._sent.pop(uid, None)
                 self._state.nodes.release(uid)

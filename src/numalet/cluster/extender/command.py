@@ -96,6 +96,8 @@ async def live(options: ExtenderOptions, write: LogWriter) -> None:
         async with client.opened(options.access, "numalet-extender") as api, together() as group:
             if options.lease is not None:
                 candidate = LeaseCandidate(api, options.lease, log.say)
+                # Only the leader answers: two replicas would promise the same room to different
+                # pods.
                 state.standing.leads = lambda: candidate.is_leader
                 group.create_task(candidate.run())
             gate = BindGate(state, api) if options.binds else None
@@ -180,4 +182,6 @@ async def _kept_fresh(state: ExtenderState) -> None:
             # A cluster has no cycles; freezing keeps the collector from walking its objects.
             gc.freeze()
             state.prewarming.start()
+        # A busy cluster changes many times a second; without this pause the rebuilds would delay
+        # the scheduler's calls.
         await asyncio.sleep(BETWEEN_SECONDS)

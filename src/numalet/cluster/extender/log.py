@@ -49,6 +49,7 @@ class ExtenderLog:
         self._times[message, of] = times
         if len(self._times) > _MOST_REPEATED:
             self._times.popitem(last=False)
+        # A power of two.
         if times & (times - 1) == 0:
             self.complain(message, **keys, times=times)
 
@@ -67,6 +68,8 @@ class ExtenderLog:
         """Log that no node admits the pod, unless all causes were logged; return whether it did."""
         uid, causes = pod.pod.uid, frozenset(answer.failed.values())
         said = self._refused.get(uid, frozenset())
+        # The scheduler retries a pending pod for hours; each attempt with known causes would repeat
+        # the line.
         if causes <= said:
             return False
         # Causes contain figures of the pod alone, so there are few.

@@ -47,6 +47,7 @@ class ModelMismatches(StateListener):
             return
         self._yeses[uid] = names
         self._names += len(names)
+        # Two limits, because one pod may pass on thousands of nodes.
         while len(self._yeses) > MOST_PODS or self._names > MOST_NAMES:
             self._forget_yes(next(iter(self._yeses)))
 
@@ -88,6 +89,8 @@ class ModelMismatches(StateListener):
             return
         on = self._state.nodes.base(name)
         if on is not None and name in self._yeses[uid]:
+            # The node as it was for our decision. Nodes are immutable values, so this costs a
+            # reference.
             self._sent[uid] = on
             if len(self._sent) > MOST_PODS:
                 self._sent.popitem(last=False)

@@ -59,6 +59,7 @@ class Prewarming:
             self._news.clear()
             await self._in_slices(self._filter.memory.prepare)
             while self._waiting:
+                # Oldest first, as the scheduler's queue is sorted by arrival within one priority.
                 _, pod = self._waiting.popitem(last=False)
                 await self._in_slices(partial(self._filter.decide_ahead, pod))
                 await self._in_slices(partial(self._then, pod))
@@ -70,6 +71,7 @@ class Prewarming:
         while not is_done:
             self._refresh()
             is_done = work(partial(self._is_before, self._clock.now_seconds() + SLICE_SECONDS))
+            # Gives the event loop to requests that arrived during the slice.
             await asyncio.sleep(0)
 
     def _is_before(self, moment_seconds: float) -> bool:

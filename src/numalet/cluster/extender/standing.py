@@ -44,6 +44,8 @@ class Standing:
         if silent:
             return "; ".join((silent, *map(str, self._live.problems)))
         age = self._live.age_seconds
+        # For some minutes an old view is better than no extender: without one the scheduler would
+        # place pods by sums alone.
         if age <= self._oldest_view_seconds:
             return ""
         return "; ".join((f"the view is {age:.0f} s old", *map(str, self._live.problems)))

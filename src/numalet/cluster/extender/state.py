@@ -237,6 +237,8 @@ class ExtenderState:
             each.something_changed()
 
     def _settle(self, uid: str) -> None:
+        # The answer to a call may arrive after the event that ended the pod. Without this memory it
+        # would be promised room that no event releases again.
         self._settled[uid] = None
         self._settled.move_to_end(uid)
         if len(self._settled) > MOST_SETTLED:

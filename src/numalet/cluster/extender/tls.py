@@ -67,6 +67,8 @@ class RenewedTls:
                     self._complain(each)
             else:
                 self._say()
+        # The listening socket keeps its first context, so each handshake replaces it with the
+        # newest one.
         connection.context = self._newest
 
 
@@ -83,6 +85,8 @@ def made(files: TlsFiles) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.num_tickets = 0
     try:
+        # An empty password makes OpenSSL fail on an encrypted key instead of prompting on the
+        # terminal.
         context.load_cert_chain(files.certificate, files.key, password="")
     except (OSError, ValueError) as error:
         raise _unusable(files.certificate, _problem(error)) from None
@@ -108,6 +112,8 @@ def _signature(files: TlsFiles) -> _Signature:
         except OSError:
             signs.append(None)
         else:
+            # A projected Secret is replaced by renaming a symbolic link, so the inode changes even
+            # if size and time are equal.
             signs.append((seen.st_ino, seen.st_size, seen.st_mtime_ns))
     return tuple(signs)
 

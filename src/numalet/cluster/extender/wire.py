@@ -69,6 +69,8 @@ class ExtenderArguments(msgspec.Struct):
         items = (self.nodes.items if self.nodes is not None else None) or ()
         check_nodes(len(items))
         try:
+            # Each object stays as raw JSON and returns unchanged in the answer; only its name is
+            # decoded.
             return {_NODE.decode(each).metadata.name: each for each in items}
         except _UNREADABLE as error:
             raise BadInput([ExtenderBodyUnreadable(problem=f"{error} of a node")]) from None
@@ -125,6 +127,8 @@ def filter_answer(
     as_objects = asked.has_objects
     return msgspec.json.encode(
         {
+            # The scheduler reads the answer in the form in which it sent the nodes
+            # (``nodeCacheCapable``).
             "Nodes": {"items": [sent[name] for name in given.passed]} if as_objects else None,
             "NodeNames": None if as_objects else list(given.passed),
             "FailedNodes": dict(given.failed),

@@ -131,6 +131,8 @@ class _Writing:
 
     def __enter__(self) -> None:
         try:
+            # The lock first: another writer's unfinished intent is completed before the files are
+            # read.
             self._lock = intent.begin(self._folder)
             self._prepare()
             self._rename()
@@ -170,6 +172,8 @@ class _Writing:
             try:
                 for self._at, text in batch:
                     self._write(self._at, text, opened)
+                # The intent is filled with the last batch, when the identities of all new files are
+                # known.
                 _sync(opened if waiting else [*opened, self._write_intent()])
             finally:
                 temporary.close(opened)

@@ -58,6 +58,7 @@ class StateDirectory(Value):
 
     def write(self, files: Mapping[str, str]) -> tuple[str, ...]:
         before = self.files
+        # A file that did not change is not written, so its time stays that of its last change.
         changed = sorted([name for name, text in files.items() if before.get(name) != text])
         atomic.write_texts({self._place_of(name): files[name] for name in changed})
         return tuple(changed)

@@ -43,6 +43,7 @@ def target(path: str) -> tuple[str, os.stat_result | None]:
     try:
         there = os.lstat(place)
         if stat.S_ISLNK(there.st_mode):
+            # A rename onto a link would replace the link and leave its target unchanged.
             place = os.path.realpath(place)
             there = os.stat(place)
     except FileNotFoundError:
@@ -73,6 +74,7 @@ def create(start: str, end: str, made: list[str]) -> int:
 
 def fill(descriptor: int, text: str | bytes, mode: int | None = None) -> None:
     """Raises ``OSError``, and ``ValueError`` for a text that cannot be encoded."""
+    # After creation, because the umask would cut the mode that ``open`` gets.
     if mode is not None and mode != PRIVATE:
         os.fchmod(descriptor, mode)
     left = text.encode() if isinstance(text, str) else text

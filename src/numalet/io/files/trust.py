@@ -105,6 +105,7 @@ def _others_may_write(path: Path, status: os.stat_result) -> bool:
     if not status.st_mode & stat.S_IWGRP:
         return False
     # With an ACL the group bits are its mask: the most that any entry grants.
+    # The group root is trusted like the user root. With an ACL the bits may stand for other users.
     return status.st_gid != 0 or _has_list(path)
 
 

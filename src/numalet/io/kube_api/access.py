@@ -64,6 +64,7 @@ def in_cluster(
         origin=Location(str(service_account)),
         namespace=_first_line(namespace) or "default",
         authority=service_account / "ca.crt",
+        # The path and not the content: the kubelet rotates the token.
         token_file=token_file,
     )
 

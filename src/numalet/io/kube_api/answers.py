@@ -149,6 +149,7 @@ def _retry_after(text: str, now: datetime | None) -> float | None:
     """Seconds from a Retry-After header with a number or a date."""
     text = text.strip()
     if text.isascii() and text.isdecimal():
+        # Ten digits are 300 years; a longer number could exceed a float.
         return float(text[:10])
     try:
         at = parsedate_to_datetime(text)

@@ -185,6 +185,7 @@ class ApiClient:
                 if response.status_code not in _SUCCESS:
                     async with asyncio.timeout(_CONNECT_SECONDS):
                         raise await self._refusal(response, sent)
+            # From here on the caller closes the stream; until here any error closes it.
             return _Granted(response, stack.pop_all())
 
     async def _pieces(self, response: httpx.Response) -> AsyncIterator[bytes]:
@@ -207,6 +208,8 @@ class ApiClient:
     ) -> httpx.Response:
         content = body if isinstance(body, bytes) or body is None else msgspec.json.encode(body)
         sent = _Sent(method, path, _url(path, query), content, content_type)
+        # The server may have carried out a request whose answer was lost. Only requests that change
+        # nothing, or the same thing again, may be sent twice.
         may_break = method == "GET" or content_type in _REPEATABLE
         began = self._clock.now_seconds()
         while True:
@@ -279,6 +282,7 @@ class ApiClient:
             content += response.content[:_LARGEST_REFUSAL_BYTES]
         else:
             async for piece in response.aiter_bytes():
+                # The message is in the first bytes. A proxy may answer with a page of any size.
                 content += piece[: _LARGEST_REFUSAL_BYTES - len(content)]
                 if len(content) >= _LARGEST_REFUSAL_BYTES:
                     break

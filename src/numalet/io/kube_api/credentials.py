@@ -74,6 +74,7 @@ class ApiCredentials:
         async with self._lock:
             # Several requests may fail with one identity; only the first renews it.
             if self._identity == refused:
+                # Even if it has not expired: the server may have revoked it.
                 self._printed = None
                 await self._read()
             assert self._identity is not None
@@ -84,6 +85,7 @@ class ApiCredentials:
         try:
             if self._access.plugin is not None and (self._printed is None or self._is_over()):
                 self._printed = await plugins.run(self._access.plugin)
+            # In a thread, because a file may be on a slow network mount.
             identity = await asyncio.to_thread(self._from_files, self._printed)
             if self._identity is None or identity.tls != self._identity.tls:
                 # Fails halfway through a rotation, when certificate and key do not match.

@@ -104,6 +104,8 @@ async def follow(
         try:
             if copy.is_old:
                 yield await copy.list_again(api)
+            # A server that was restored from a backup may not have this version yet, and a watch
+            # from there could miss events. The check costs one request per reconnection.
             elif not is_connected and await copy.is_ahead_of(api):
                 continue
             async with watch(api, collection, copy.version, pace) as events:
@@ -179,6 +181,7 @@ class _Copy(Generic[T]):
         if event.type == "BOOKMARK":
             return None
         key = self._key(meta)
+        # An object that changes so that the caller does not need it any more counts as deleted.
         item = None if event.type == "DELETED" else self._decode(content)
         if item is None:
             return Deleted(key) if self._items.pop(key, None) is not None else None

@@ -176,6 +176,7 @@ def _merged(paths: Iterable[Path]) -> _Merged:
             findings.extend(bad.findings)
             continue
         folder = path.absolute().parent
+        # Without any current-context, the error names the first file.
         current_place = current_place if current_place.document else place.member("current-context")
         if config.current_context and not current:
             current, current_place = config.current_context, place.member("current-context")

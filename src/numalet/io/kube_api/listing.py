@@ -112,6 +112,8 @@ async def listed(
                     item = decode(content)
                     if item is not None:
                         name = key(head_decoder.decode(content).metadata)
+                        # The old object is kept, so that callers can detect changes by identity and
+                        # cached results stay valid.
                         old = known.get(name) if known else None
                         result.items[name] = old if old is not None and old == item else item
         except ApiRefused as refused:
@@ -124,6 +126,8 @@ async def listed(
 
 async def current_version(api: ApiClient, collection: ApiCollection) -> str:
     """The current resource version of the collection; transfers at most one item."""
+    # No resourceVersion: the server then answers with its newest state, not from a cache that may
+    # be older.
     content = await api.get(collection.path, {**collection.query, "limit": 1})
     return _decoded(api, content).metadata.resource_version
 

@@ -74,6 +74,8 @@ async def _output(plugin: CredentialPlugin, timeout_seconds: float) -> tuple[int
         process = await asyncio.create_subprocess_exec(
             plugin.command,
             *plugin.arguments,
+            # An interactive plugin must fail at once instead of waiting for a terminal that is not
+            # there.
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
