@@ -20,7 +20,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 import numalet
 from architecture import tree
 from numalet.agent.controller import kube_api
-from numalet.agent.publish.metrics import PublishMetrics
+from numalet.agent.publish.publisher import PublishMetrics
 from numalet.agent.servers import metrics as metrics_page
 from numalet.agent.servers.door import OwnershipMode
 from numalet.agent.servers.endpoints import Address, KubeApi

@@ -453,7 +453,7 @@ def test_agent_and_shim_killed_leave_nothing(tmp_path: Path) -> None:
 def test_a_shim_that_does_not_answer_is_killed_with_its_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("numalet.agent.host.runtime.watched.STUBBORN_SECONDS", 0.05)
+    monkeypatch.setattr("numalet.agent.host.runtime.monitoring.STUBBORN_SECONDS", 0.05)
 
     async def body(ours: ProcessRuntime) -> None:
         first = await started(ours, "sleep", "1000")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from numalet.agent.host.cgroup_v2.root import Usable
-from numalet.agent.host.runtime.host_capabilities import ground
+from numalet.agent.host.runtime.enforcement import ground
 from numalet.agent.host.runtime.port import Arranged, NotHeld, NotStarted, Started
 from numalet.agent.host.runtime.process import ProcessRuntime
 from numalet.core.enforcement.levels import GuaranteeLevel

@@ -24,8 +24,8 @@ from numalet.agent.controller import wiring
 from numalet.agent.controller.controller import Controller
 from numalet.agent.controller.settings import AgentSettings, RuntimeKind
 from numalet.agent.controller.wiring import RUNS, Hooks
+from numalet.agent.host.runtime.enforcement import HostCapabilities, ground
 from numalet.agent.host.runtime.fake import FakeRuntime
-from numalet.agent.host.runtime.host_capabilities import HostCapabilities, ground
 from numalet.agent.host.runtime.port import Runtime
 from numalet.agent.host.runtime.process import ProcessRuntime
 from running import agent_laws, agents

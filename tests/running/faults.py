@@ -51,18 +51,20 @@ POINTS: Final = {
         "AttemptFolder._make_folders": "runs.make",
         "_remove_folder": "runs.remove",
     },
-    "numalet.agent.host.runtime.ends": {"write_unknown": "runs.end"},
     "numalet.agent.host.runtime.fake_files": {
         "forget": "process.forget",
         "save": _SAVE,
     },
     "numalet.agent.host.runtime.offers": {"_remove_order": "runs.withdraw"},
     "numalet.agent.host.runtime.starting": {"spawn": "process.spawn"},
-    "numalet.agent.host.runtime.watched": {"Watched._signal": "process.signal"},
+    "numalet.agent.host.runtime.monitoring": {
+        "Watched._signal": "process.signal",
+        "write_unknown": "runs.end",
+    },
     "numalet.agent.controller.journal": {"_append": "journal.write"},
     "numalet.agent.controller.record_file": {"_write_whole": "records.append"},
     "numalet.agent.run.child": {"_fork": "process.fork"},
-    "numalet.agent.run.joining": {"NotifyingReport.started": "runs.started"},
+    "numalet.agent.run.program": {"NotifyingReport.started": "runs.started"},
     "numalet.agent.controller.shared_state": {"SharedState.write": "node-state.write"},
     "numalet.io.files.atomic": {
         "_sync_one": "file.sync",

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from numalet.agent.host.cgroup_v2.root import Unusable
-from numalet.agent.host.runtime.host_capabilities import HostCapabilities, ground
+from numalet.agent.host.runtime.enforcement import HostCapabilities, ground
 from numalet.agent.host.runtime.port import Ended, Launch
 from numalet.agent.host.runtime.process import ProcessRuntime
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
-from numalet.agent.publish.metrics import PublishMetrics
+from numalet.agent.publish.publisher import PublishMetrics
 from numalet.agent.telemetry.metrics import DEFINITIONS, Definition
 from numalet.core.config.releases.table import RELEASES
 from numalet.wording.metric_help import HELP

@@ -165,7 +165,7 @@ def run(options: CommandOptions) -> None:
     """Reserve CPUs, memory and devices for a command, and run it there to its end."""
     from numalet.agent.run import command as running
     from numalet.agent.run import request
-    from numalet.agent.run.options import RunOptions, Voice
+    from numalet.agent.run.request import RunOptions, Voice
     from numalet.cli.output import show_findings
     from numalet.core.model.findings import Severity
 
@@ -247,7 +247,7 @@ def _seconds(wait: str | None) -> float | None:
 
 def _explained(case: Case, running: int) -> Explanation:
     """Explain the rejection, and search changes that would admit the command."""
-    from numalet.agent.run.options import SEARCH_SECONDS
+    from numalet.agent.run.request import SEARCH_SECONDS
     from numalet.cli import explain
     from numalet.insight.explain import story
     from numalet.insight.output import explanation_document

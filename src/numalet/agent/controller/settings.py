@@ -16,7 +16,7 @@ from numalet.agent.controller import root_claim
 from numalet.agent.controller.kubelet_configuration import ConfigurationReader
 from numalet.agent.controller.recovery import OnInvalidState, Premises
 from numalet.agent.findings.kubelet import of_release
-from numalet.agent.host import hosts
+from numalet.agent.host import procfs
 from numalet.agent.servers import endpoints
 from numalet.agent.servers.endpoints import KubeApi, PodResourcesSettings
 from numalet.core.admission import predicates
@@ -228,7 +228,7 @@ def _asking(
 
 def _identity(options: AgentOptions, machine: MachineInfo) -> NodeIdentity:
     name = _node_name(options)
-    labels = node_object.labels(name, machine.os, hosts.architecture())
+    labels = node_object.labels(name, machine.os, procfs.architecture())
     # Programs have the groups of their user.
     return NodeIdentity(name=name, labels=labels, has_all_labels=True, has_strict_groups=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -17,7 +18,21 @@ from numalet.core.model.findings import Location
 from numalet.core.model.value import Value
 from numalet.io import os_problem
 
+_GO_NAMES: Final = {"x86_64": "amd64", "aarch64": "arm64", "i686": "386"}
+
 PROC: Final = Path("/proc")
+_LINE: Final = re.compile(r"^(Cpus|Mems)_allowed_list:[ \t]*(\S*)$", re.MULTILINE)
+_KIB: Final = 1024
+_AREA: Final = re.compile(r"(?P<start>[0-9a-f]{1,16}) (?P<policy>\S+)(?P<words>(?: .*)?)", re.ASCII)
+_NODE: Final = re.compile(r"N([0-9]{1,5})=([0-9]{1,15})", re.ASCII)
+_PAGE_SIZE: Final = re.compile(r"kernelpagesize_kB=([0-9]{1,10})", re.ASCII)
+KERNEL_SETTINGS: Final = Path("/proc/sys/kernel")
+_TASKS: Final = ("pid_max", "threads-max")
+
+
+def architecture() -> str:
+    machine = platform.machine()
+    return _GO_NAMES.get(machine, machine)
 
 
 def _process_text(path: Path, errors: str) -> str | None:
@@ -33,9 +48,6 @@ def _process_text(path: Path, errors: str) -> str | None:
     except OSError as error:
         problem = f"cannot read {str(path)!r}: {os_problem.text(error)}"
         raise input_error.Unreadable(problem).bad_input() from None
-
-
-_LINE: Final = re.compile(r"^(Cpus|Mems)_allowed_list:[ \t]*(\S*)$", re.MULTILINE)
 
 
 class Allowed(Value):
@@ -69,12 +81,6 @@ def parse_status(text: str, document: str = "status") -> Allowed:
                 where=Location(document),
             ).bad_input() from None
     return Allowed(sets["Cpus"], sets["Mems"])
-
-
-_KIB: Final = 1024
-_AREA: Final = re.compile(r"(?P<start>[0-9a-f]{1,16}) (?P<policy>\S+)(?P<words>(?: .*)?)", re.ASCII)
-_NODE: Final = re.compile(r"N([0-9]{1,5})=([0-9]{1,15})", re.ASCII)
-_PAGE_SIZE: Final = re.compile(r"kernelpagesize_kB=([0-9]{1,10})", re.ASCII)
 
 
 class AreaKind(StrEnum):
@@ -161,10 +167,6 @@ def _kind(words: list[str]) -> AreaKind:
     if any(word.startswith("file=") for word in words):
         return AreaKind.FILE
     return AreaKind.ANONYMOUS
-
-
-KERNEL_SETTINGS: Final = Path("/proc/sys/kernel")
-_TASKS: Final = ("pid_max", "threads-max")
 
 
 def read_kernel_limits(settings: Path = KERNEL_SETTINGS) -> KernelLimits:

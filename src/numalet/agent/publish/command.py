@@ -20,8 +20,7 @@ from numalet.agent.controller.settings import AgentOptions, AgentSettings, Runti
 from numalet.agent.host import logs
 from numalet.agent.publish import publisher
 from numalet.agent.publish.kubelet_source import KubeletReading, KubeletSource
-from numalet.agent.publish.metrics import PublishMetrics
-from numalet.agent.publish.publisher import NodePublisher, PublishChoice
+from numalet.agent.publish.publisher import NodePublisher, PublishChoice, PublishMetrics
 from numalet.core.config.numalet_config import PublishSettings
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Severity

@@ -1,14 +1,19 @@
-"""Publishes one node through paced writers."""
+"""Publishes one node through paced writers; serves the metrics of ``numalet publish``."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from numalet.core.config.numalet_config import PublishSettings
 from numalet.core.model import input_error
@@ -30,8 +35,12 @@ from numalet.shared.publish import writer
 from numalet.shared.publish.objects import NodeObjects, NodeOwner
 from numalet.shared.publish.view import PublishedView
 from numalet.shared.publish.writer import ClassWriter, PacedWriter
+from numalet.shared.web import accepting, pages
+from numalet.shared.web.serving import serving
 
 _LONGEST_WAIT_SECONDS: Final = 60.0
+
+_LOOPBACK: Final = "127.0.0.1"
 
 
 class PublishChoice(Value, kw_only=True):
@@ -181,3 +190,48 @@ def _no_owner(node_name: str, problem: Exception) -> Finding:
         f"{problem}; set --node-name to the name of the Node, and grant the verb get for nodes",
         severity=Severity.WARNING,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class PublishMetrics(Collector):
+    writers: NodePublisher
+
+    def collect(self) -> Iterator[Metric]:
+        writes = CounterMetricFamily(
+            "numalet_publish_writes",
+            "Writes of objects of this node to the API server, by result.",
+            labels=("kind", "result"),
+        )
+        current = GaugeMetricFamily(
+            "numalet_publish_current",
+            "Whether the stored object matches the node.",
+            labels=("kind",),
+        )
+        for kind, each in self.writers.writers:
+            counts = each.counts
+            writes.add_metric((kind, "written"), counts.written)
+            writes.add_metric((kind, "put-off"), counts.put_off)
+            writes.add_metric((kind, "failed"), counts.failed - counts.put_off)
+            current.add_metric((kind,), each.is_current)
+        yield writes
+        yield current
+
+    @asynccontextmanager
+    async def served(self, address: str) -> AsyncIterator[None]:
+        """Serve ``/metrics`` at ``[HOST:]PORT``.
+
+        Raises ``BadInput`` if the address cannot be used.
+        """
+        host, _, port = address.rpartition(":")
+        registry = CollectorRegistry()
+        registry.register(self)
+        try:
+            listener = accepting.tcp_listener(host.strip("[]") or _LOOPBACK, int(port))
+        except (OSError, ValueError, OverflowError) as error:
+            raise input_error.Unavailable(
+                f"cannot serve metrics at {address}: {error}",
+                expected="a free port, such as 9090 or 0.0.0.0:9090",
+            ).bad_input() from None
+        app = pages.application(lambda: generate_latest(registry), path="/{path:path}")
+        async with serving(app, listener):
+            yield

@@ -22,13 +22,10 @@ from numalet.agent.controller.shared_state import SharedState
 from numalet.agent.findings.run import RunNoPlaceBesideAgent
 from numalet.agent.host.runtime.attempts import RUNS, Attempts
 from numalet.agent.host.runtime.shim import process_tree
-from numalet.agent.run import joining, request
-from numalet.agent.run.allocator import Answer
-from numalet.agent.run.joining import AcceptedOrder
-from numalet.agent.run.options import SEARCH_SECONDS, RunOptions
-from numalet.agent.run.program import ReadyPlace
+from numalet.agent.run import program, request
+from numalet.agent.run.program import AcceptedOrder, Answer, ReadyPlace
 from numalet.agent.run.queue import Waiter
-from numalet.agent.run.request import NAMESPACE
+from numalet.agent.run.request import NAMESPACE, SEARCH_SECONDS, RunOptions
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.pod import ContainerKey, Pod
@@ -131,14 +128,14 @@ class Agent:
             return accepted
         self._accepted = accepted
         try:
-            return joining.ready(accepted, place, self._command)
+            return program.ready_place(accepted, place, self._command)
         except OSError as error:
             return RuntimeStorage(error=os_problem.text(error))
 
     def release(self) -> None:
         """Return the order; without an order, the agent withdraws the place itself."""
         if self._accepted is not None:
-            joining.hand_back(self._accepted)
+            program.hand_back(self._accepted)
             self._accepted = None
 
     def explanation(self) -> Explanation | None:
@@ -159,7 +156,7 @@ class Agent:
         last = time.monotonic() + _PREPARATION_SECONDS
         poll_at = time.monotonic() + _POLL_SECONDS
         while time.monotonic() < last:
-            accepted = joining.accept(folder)
+            accepted = program.accept_order(folder)
             if accepted is not None:
                 return accepted
             if time.monotonic() >= poll_at:
@@ -167,7 +164,7 @@ class Agent:
                 # The agent removes the pod if it cannot prepare the place; then no order will come.
                 if self._is_gone():
                     break
-            time.sleep(joining.PAUSE_SECONDS)
+            time.sleep(program.PAUSE_SECONDS)
         return input_error.Unavailable(
             f"the agent in {self._root} did not start the command: {self._warning()}"
         )

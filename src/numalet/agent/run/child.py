@@ -1,4 +1,4 @@
-"""Starts the command as a child and accompanies it to its end.
+"""Starts the command as a child, accompanies it to its end, and kills what remains.
 
 The child stays in the session and process group, so it has the terminal, and inherits the caller's
 descriptors. When it stops, this process stops too and the shell regains the terminal.
@@ -10,6 +10,7 @@ import json
 import os
 import re
 import signal
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,7 +20,7 @@ from typing import Any, Final
 
 from numalet.agent.host.runtime import starting
 from numalet.agent.host.runtime.port import NotStarted
-from numalet.agent.host.runtime.shim import begin
+from numalet.agent.host.runtime.shim import begin, process_tree
 from numalet.agent.host.runtime.shim.begin import Setup, StageFailed
 from numalet.core.model.findings import Finding
 from numalet.core.model.value import Value
@@ -53,8 +54,8 @@ _WATCHED: Final = frozenset({*_PASSED_ON, signal.SIGCHLD})
 _FROM_TERMINAL: Final = 128
 """``SI_KERNEL``: sent by the kernel for the terminal, not by a process."""
 
-
 _ADDRESSEES: Final = ("LISTEN_PID", "WATCHDOG_PID")
+_PAUSE_SECONDS: Final = 0.01
 
 
 class StartProblem(Value):
@@ -199,3 +200,16 @@ def _status_of(pid: int) -> int | None:
             return ended
         if child == pid:
             ended = status
+
+
+def kill_descendants() -> None:
+    """Kill the command's remaining processes; as subreaper, this process is their ancestor."""
+    while True:
+        try:
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            # A killed process may have forked, so repeat until no child remains.
+            process_tree.kill(process_tree.descendants(os.getpid()))
+            time.sleep(_PAUSE_SECONDS)

@@ -16,18 +16,18 @@ from numalet.agent.findings.run import RunOtherOwner, RunWaitsForAgent
 from numalet.agent.run import (
     beside_agent,
     child,
-    leftovers,
+    other_runs,
     placement_notes,
     program,
     queue,
     request,
     without_agent,
 )
-from numalet.agent.run.allocator import Allocator, Answer
 from numalet.agent.run.beside_agent import AgentGone
 from numalet.agent.run.child import EXIT_REFUSED
-from numalet.agent.run.options import RunOptions, Voice
+from numalet.agent.run.program import Allocator, Answer
 from numalet.agent.run.queue import Waiter
+from numalet.agent.run.request import RunOptions, Voice
 from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.pod import Pod
 from numalet.insight.output.run_document import RunDocument
@@ -75,7 +75,7 @@ def _decide_and_run(pod: Pod, root: Path, options: RunOptions, voice: Voice, wai
                 return _run_without_agent(pod, state, root, options, voice, waiter)
         if not programs:
             continue
-        alone = leftovers.still_running(root, programs)
+        alone = other_runs.still_running(root, programs)
         if not waiter.waits or options.dry_run:
             raise BadInput([alone])
         too_late = waiter.turn()
@@ -88,7 +88,7 @@ def _decide_and_run(pod: Pod, root: Path, options: RunOptions, voice: Voice, wai
 def _agents_programs(state: SharedState, root: Path) -> int:
     """Count running programs of an agent that has ended. Raises ``AgentHolds`` and ``BadInput``."""
     with state.held() as content:
-        return leftovers.agents_programs(root, content)
+        return other_runs.agents_programs(root, content)
 
 
 def _wait_for_agent(state: SharedState, root: Path, last: float, voice: Voice) -> bool:

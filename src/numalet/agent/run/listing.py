@@ -12,8 +12,8 @@ from numalet.agent.controller import settings
 from numalet.agent.controller.holders import CONTAINER, RunHolder
 from numalet.agent.controller.settings import AgentOptions
 from numalet.agent.controller.shared_state import AgentHolds, Content, SharedState
-from numalet.agent.host.runtime import host_capabilities
-from numalet.agent.run import leftovers, lost_promises, placing
+from numalet.agent.host.runtime import enforcement
+from numalet.agent.run import other_runs, placing
 from numalet.agent.run.request import NAMESPACE
 from numalet.agent.servers.api import projections
 from numalet.agent.servers.api.served import OWN_GROUP
@@ -58,8 +58,8 @@ def listing(root: Path) -> Listing | None:
 def _listed(root: Path, state: SharedState, content: Content) -> Listing:
     node, live = _node(root, content)
     items = [_placement(each, state.holders.since(each), node) for each in live]
-    programs = leftovers.agents_programs(root, content)
-    note = leftovers.still_running(root, programs, Severity.WARNING)
+    programs = other_runs.agents_programs(root, content)
+    note = other_runs.still_running(root, programs, Severity.WARNING)
     return Listing(items, None if node is None else _state(node), (note,) if programs else ())
 
 
@@ -92,7 +92,7 @@ def _placement(holder: RunHolder, since: datetime | None, node: Node | None) -> 
         "pid": holder.pid,
         "command": holder.command,
         **pod_placement.whole(held, ()),
-        "unpromised": lost_promises.why(holder) or None,
+        "unpromised": other_runs.lost_allocation(holder) or None,
         "containers": [pod_placement.container(name, each, None) for name, each in held.items()],
     }
 
@@ -110,6 +110,6 @@ def _state(node: Node) -> dict[str, Any]:
         "apiVersion": OWN_GROUP,
         "metadata": {"name": socket.gethostname().lower()},
         "standing": "no agent",
-        "guarantee": host_capabilities.ground().capabilities.level.value,
+        "guarantee": enforcement.ground().capabilities.level.value,
         **projections.node_allocations(node, {}),
     }

@@ -1,4 +1,8 @@
-"""The other runs of a root folder: moves them with the shared pool, waits for their end."""
+"""The other runs of a root folder.
+
+``OtherRuns`` moves them with the shared pool and waits for their end. Remains of runs that ended
+or were killed are removed. A run may lose part of its allocation, if the machine changed.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +11,95 @@ import select
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import Final
 
 from numalet.agent.controller.holders import Holders, RunHolder
+from numalet.agent.controller.shared_state import Content
 from numalet.agent.host.cgroup_v2 import interface_files
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
-from numalet.agent.host.runtime import inspection
+from numalet.agent.host.runtime import enforcement
+from numalet.agent.host.runtime.attempts import RUNS, Attempts, AttemptState
 from numalet.agent.host.runtime.shim import process_tree
-from numalet.agent.run import leftovers
+from numalet.core.checkpoint import cpu_file
 from numalet.core.enforcement.settings import CgroupSettings
 from numalet.core.model import input_error
-from numalet.core.model.findings import BadInput
+from numalet.core.model.findings import BadInput, Finding, Location, Severity
+from numalet.core.model.value import replace
 from numalet.core.node.node import Node
+from numalet.core.workload.run import Cause
+from numalet.insight.state import rebase
+from numalet.insight.state.rebase import Lost
+from numalet.shared.findings import recorded
+from numalet.wording import numbers
 
+NO_SESSION: Final = -1
+_PATIENCE_SECONDS: Final = 30.0
+_KILL_PAUSE_SECONDS: Final = 0.01
+_CLASSES: Final = recorded.by_code(vars(rebase).values())
 _PAUSE_SECONDS: Final = 0.25
 _LONGEST_POLL_SECONDS: Final = 2**31 / 1000 - 1
+
+
+def agents_programs(root: Path, content: Content) -> int:
+    """Count running programs of an agent that has ended; this state has no entry for them."""
+    own = {each.uid for each in (*content.live, *content.dead)}
+    going_on = (AttemptState.STARTING, AttemptState.RUNNING)
+    latest = Attempts(root / RUNS).latest()
+    return sum(each.state() in going_on for each in latest if each.key.pod_uid not in own)
+
+
+def still_running(root: Path, count: int, severity: Severity = Severity.ERROR) -> Finding:
+    """The finding for programs of an agent that has stopped."""
+    return input_error.Conflict(
+        f"a stopped agent left {numbers.counted(count, 'program')} running with CPUs and memory "
+        f"of {root}; start the agent again, or end them",
+        where=Location(str(root)),
+        severity=severity,
+    )
+
+
+def clear(holder: RunHolder, tree: CgroupTree | None, root: Path) -> None:
+    """Kill the remains of a dead run; remove its cgroups and files."""
+    process_tree.kill(process_tree.strays(NO_SESSION, holder.mark))
+    if tree is not None and holder.path:
+        remove(tree, holder.path.rpartition("/")[0])
+    forget(holder.uid, root)
+
+
+def forget(uid: str, root: Path) -> None:
+    """Remove a run's attempt files."""
+    # An agent removes files of unknown pods later, so an error is harmless.
+    with suppress(OSError):
+        Attempts(root / RUNS).remove(uid)
+
+
+def remove(tree: CgroupTree, path: str) -> None:
+    """Kill everything in a cgroup and remove it."""
+    last = time.monotonic() + _PATIENCE_SECONDS
+    try:
+        tree.kill(path)
+        # The kernel keeps a cgroup busy until killed processes are torn down.
+        while not tree.remove(path) and time.monotonic() < last:
+            time.sleep(_KILL_PAUSE_SECONDS)
+    except OSError:
+        # It remains; an agent or the next run removes it.
+        return
+
+
+def marked(holder: RunHolder, lost: Sequence[Lost]) -> RunHolder:
+    """Mark a run that lost allocations; without its CPUs it uses the shared pool."""
+    of_it = [each for each in lost if each.key == holder.key]
+    if not of_it:
+        return holder
+    shares = holder.is_shared or any(each.file == cpu_file.FILE_NAME for each in of_it)
+    causes = tuple(Cause.of(each.why) for each in of_it)
+    return replace(holder, causes=causes, unpromised="", is_shared=shares)
+
+
+def lost_allocation(holder: RunHolder) -> str:
+    """Why the state does not cover everything that the run uses; empty if it does."""
+    return recorded.sentences(_CLASSES, holder.causes) or holder.unpromised
 
 
 class OtherRuns:
@@ -38,7 +116,7 @@ class OtherRuns:
             if self._tree is not None and self._has_cgroup(each):
                 interface_files.apply(self._tree, each.path, pool)
             else:
-                inspection.move_all(self._processes(each) or (), pool)
+                enforcement.move_all(self._processes(each) or (), pool)
 
     def refuse_unless_movable(self, before: Node, after: Node, live: Sequence[RunHolder]) -> None:
         """Raise ``BadInput`` if the pool shrinks and a run that uses it cannot be moved."""
@@ -92,7 +170,7 @@ class OtherRuns:
         pid = self._holders.pid_here(holder)
         if pid is not None:
             return process_tree.offspring(pid)
-        return process_tree.strays(leftovers.NO_SESSION, holder.mark) or None
+        return process_tree.strays(NO_SESSION, holder.mark) or None
 
 
 def _pidfd(pid: int | None) -> int | None:

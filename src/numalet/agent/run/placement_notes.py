@@ -16,8 +16,8 @@ from numalet.agent.findings.run import (
     RunRefused,
     RunRootless,
 )
-from numalet.agent.run.options import Voice
 from numalet.agent.run.placing import NoPlace
+from numalet.agent.run.request import Voice
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.findings import Finding

@@ -18,12 +18,12 @@ from numalet.agent.host.cgroup_v2.tree import locked_with_others
 from numalet.agent.host.procfs import read_kernel_limits
 from numalet.agent.host.runtime import starting
 from numalet.agent.host.runtime.attempts import RUNS, Attempts
-from numalet.agent.host.runtime.host_capabilities import HostCapabilities
+from numalet.agent.host.runtime.enforcement import HostCapabilities
 from numalet.agent.host.runtime.port import Launch
 from numalet.agent.host.runtime.shim import process_tree
-from numalet.agent.run import joining, leftovers, lost_promises, request
-from numalet.agent.run.joining import AcceptedOrder
+from numalet.agent.run import other_runs, program, request
 from numalet.agent.run.other_runs import OtherRuns
+from numalet.agent.run.program import AcceptedOrder
 from numalet.core.admission.decision import Decision
 from numalet.core.enforcement import desired, limits
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
@@ -145,7 +145,9 @@ class Placer:
             # Lock and order exist before the state names the run, so an agent that reads the state
             # always finds a live holder.
             self._lock = self._state.holders.lock(pod.uid)
-            self.accepted = joining.begin(attempt, starting.order(launch, self.ground, attempt))
+            self.accepted = program.write_order(
+                attempt, starting.order(launch, self.ground, attempt)
+            )
             self._state.write(after.state_files(), (*live, own_run))
         except OSError as error:
             self._let_go(pod.uid)
@@ -160,7 +162,7 @@ class Placer:
         """Undo ``_write`` before the state contains the run."""
         if self.accepted is not None:
             os.close(self.accepted.lock)
-            leftovers.forget(uid, self._root)
+            other_runs.forget(uid, self._root)
             self.accepted = None
         if self._lock is not None:
             self._state.holders.unlock(uid, self._lock)
@@ -189,13 +191,13 @@ class Placer:
                 self._others.share(node, live)
         # An agent holds the state now and frees the place itself.
         if self.accepted is not None:
-            joining.hand_back(self.accepted)
+            program.hand_back(self.accepted)
             self.accepted = None
             self._let_go(uid)
 
     def _clear(self, content: Content) -> None:
         for each in content.dead:
-            leftovers.clear(each, self.ground.tree, self._root)
+            other_runs.clear(each, self.ground.tree, self._root)
 
     def _node(self, content: Content) -> tuple[Node, tuple[RunHolder, ...]]:
         """The node with these runs, and the runs with losses marked. Raises ``BadInput``."""
@@ -212,7 +214,7 @@ class Placer:
         for before, after in zip(content.live, live, strict=True):
             if before is not after:
                 finding = RunUnpromised(
-                    command=after.command, pid=after.pid, cause=lost_promises.why(after)
+                    command=after.command, pid=after.pid, cause=other_runs.lost_allocation(after)
                 )
                 if finding not in self.remarks:
                     self.remarks.append(finding)
@@ -256,5 +258,5 @@ def with_runs(premises: Premises, content: Content) -> tuple[Node, tuple[RunHold
     """
     keys = [each.key for each in content.live]
     started = recovery.start_node(premises, content.files if keys else {}, keys)
-    live = tuple(lost_promises.marked(each, started.lost) for each in content.live)
+    live = tuple(other_runs.marked(each, started.lost) for each in content.live)
     return started.node.assume_running(keys).release_stale(), live

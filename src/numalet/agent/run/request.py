@@ -1,24 +1,32 @@
-"""The user's request as a pod."""
+"""The user's request: the options of ``numalet run``, and the pod that they describe."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
 from numalet.agent.controller.holders import CONTAINER
 from numalet.core.model import input_error, resources
-from numalet.core.model.findings import BadInput, Findings, Location
+from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.node_constraints import UNCONSTRAINED
 from numalet.core.model.pod import Container, Pod, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.model.quantity_error import QuantityError
 from numalet.core.model.value import Value, field
 from numalet.core.node.node import Devices
+from numalet.insight.explain.cases import Case
+from numalet.insight.output.explanation_types import Explanation
+from numalet.insight.output.run_document import RunDocument
+from numalet.io import kubelets
 
 NAMESPACE: Final = "run"
 _LONGEST_NAME: Final = 40
+
+SEARCH_SECONDS: Final = 2
+"""How long to search for a change that would admit a refused command."""
 
 
 def _none() -> Mapping[str, str]:
@@ -183,3 +191,30 @@ def parse_pairs(texts: tuple[str, ...], flag: str) -> Mapping[str, str]:
     if findings.all:
         raise BadInput(findings.all)
     return pairs
+
+
+class RunOptions(Value, kw_only=True):
+    """Without ``wait_seconds``, the command does not wait."""
+
+    request: RunRequest
+    root: Path | None = None
+    config_file: Path | None = None
+    policy: str | None = None
+    release: str | None = None
+    devices_file: str | None = None
+    wait_seconds: float | None = None
+    dry_run: bool = False
+    kubelet_root: Path = kubelets.ROOT
+
+
+class Voice(Value):
+    """Output to the user.
+
+    ``explained`` explains a refusal, given the number of other commands; ``explain`` prints it,
+    given the decider. ``show`` prints the document of a dry run, if requested.
+    """
+
+    report: Callable[[Finding], None]
+    explained: Callable[[Case, int], Explanation]
+    explain: Callable[[Explanation, str], None]
+    show: Callable[[RunDocument], None] | None = None

@@ -11,11 +11,11 @@ from numalet.agent.controller.settings import AgentOptions
 from numalet.agent.controller.shared_state import SharedState
 from numalet.agent.findings.run import RunNoPlace
 from numalet.agent.host.cgroup_v2.interface_files import SettingRefusal
-from numalet.agent.host.runtime import cgroups, host_capabilities
-from numalet.agent.run import joining, leftovers, placement_notes, request
-from numalet.agent.run.options import RunOptions
+from numalet.agent.host.runtime import enforcement
+from numalet.agent.run import other_runs, placement_notes, program, request
 from numalet.agent.run.placing import Decided, NoPlace, Placed, Placer
 from numalet.agent.run.program import ReadyPlace
+from numalet.agent.run.request import RunOptions
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import replace
@@ -41,7 +41,7 @@ def opened(
     premises = _premises(options, root)
     # Before the decision: the Device Manager would admit the pod without devices.
     request.check_devices(options.request, premises.devices)
-    ground = host_capabilities.ground()
+    ground = enforcement.ground()
     placer = Placer(state, root, premises, ground, owners.beside(options.kubelet_root))
     return SharedAllocator(placer, pod, options.request.command, explained)
 
@@ -100,11 +100,11 @@ class SharedAllocator:
         levels = {path.rpartition("/")[0]: placed.above, path: placed.settings.cgroup}
         if tree is not None:
             for each, wanted in levels.items():
-                made = cgroups.make(tree, each, wanted)
+                made = enforcement.make(tree, each, wanted)
                 if isinstance(made, SettingRefusal):
                     return made.why
         try:
-            return joining.ready(accepted, place, self._command)
+            return program.ready_place(accepted, place, self._command)
         except OSError as error:
             return RuntimeStorage(error=os_problem.text(error))
 
@@ -113,7 +113,7 @@ class SharedAllocator:
         placed, tree = self._decided, self._placer.ground.tree
         if isinstance(placed, Placed) and tree is not None:
             # The cgroups go first: once the place is free, another command may use its CPUs.
-            leftovers.remove(tree, placed.settings.path.rpartition("/")[0])
+            other_runs.remove(tree, placed.settings.path.rpartition("/")[0])
         self._placer.release(self._pod.uid)
 
     def _refused(self) -> NoPlace:

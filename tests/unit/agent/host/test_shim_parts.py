@@ -11,8 +11,12 @@ from pathlib import Path
 import pytest
 
 from numalet.agent.host.runtime.shim import attempt_files, begin, process_tree
-from numalet.agent.host.runtime.shim.attempt_files import PreallocatedFile
-from numalet.agent.host.runtime.shim.outputs import AttemptLog, Stream, stamp
+from numalet.agent.host.runtime.shim.attempt_files import (
+    AttemptLog,
+    PreallocatedFile,
+    Stream,
+    stamp,
+)
 
 
 def _carried(folder: Path, *pieces: bytes, most_bytes: int = 1 << 20, files: int = 3) -> Path:

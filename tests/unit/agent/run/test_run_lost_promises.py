@@ -9,7 +9,7 @@ import pytest
 
 from numalet.agent.controller.holders import RunHolder
 from numalet.agent.controller.shared_state import HOLDERS, SharedState
-from numalet.agent.run import lost_promises
+from numalet.agent.run import other_runs
 from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.model.findings import Finding
 from numalet.insight.state.rebase import Lost, RebaseCpusGone, RebaseMalformed, RebaseNodeGone
@@ -52,17 +52,17 @@ def test_what_was_lost_is_written_as_codes_and_shown_as_sentences(
         Lost(PLAIN.key, memory_file.FILE_NAME, why),
         Lost(PLAIN.key, cpu_file.FILE_NAME, other),
     ]
-    holder = lost_promises.marked(PLAIN, lost)
+    holder = other_runs.marked(PLAIN, lost)
     assert holder.is_shared
-    assert lost_promises.why(holder) == f"{why}; {other}"
+    assert other_runs.lost_allocation(holder) == f"{why}; {other}"
     text = _written(tmp_path, holder)
     assert str(why) not in text
     assert _read(tmp_path) == holder
 
 
 def test_a_run_that_lost_nothing_is_written_as_it_always_was(tmp_path: Path) -> None:
-    assert lost_promises.marked(PLAIN, []) is PLAIN
-    assert lost_promises.why(PLAIN) == ""
+    assert other_runs.marked(PLAIN, []) is PLAIN
+    assert other_runs.lost_allocation(PLAIN) == ""
     (plain,) = json.loads(_written(tmp_path, PLAIN))
     assert plain.keys() == FORMER.keys()
 
@@ -73,6 +73,6 @@ def test_a_text_of_the_release_before_is_read_and_kept(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / HOLDERS).write_text(json.dumps([{**FORMER, "unpromised": said}]))
     found = _read(tmp_path)
-    assert lost_promises.why(found) == said
+    assert other_runs.lost_allocation(found) == said
     _written(tmp_path, found)
-    assert lost_promises.why(_read(tmp_path)) == said
+    assert other_runs.lost_allocation(_read(tmp_path)) == said

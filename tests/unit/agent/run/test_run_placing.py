@@ -11,7 +11,7 @@ import pytest
 from numalet.agent.controller import owners, settings
 from numalet.agent.controller.recovery import Premises
 from numalet.agent.controller.shared_state import SharedState
-from numalet.agent.host.runtime import host_capabilities
+from numalet.agent.host.runtime import enforcement
 from numalet.agent.run import placement_notes, request
 from numalet.agent.run.placing import NoPlace, Placed, Placer
 from numalet.agent.run.request import RunRequest
@@ -40,7 +40,7 @@ def placers(tmp_path: Path) -> Callable[[str], Placer]:
         config = replace(settings.fitted(on), topology_manager_policy=policy)
         premises = Premises(config=config, machine=on, behaviour=NATIVE)
         return Placer(
-            state, tmp_path / "root", premises, host_capabilities.ground(), owners.beside(tmp_path)
+            state, tmp_path / "root", premises, enforcement.ground(), owners.beside(tmp_path)
         )
 
     return of

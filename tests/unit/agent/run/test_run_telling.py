@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from numalet.agent.run import placement_notes
-from numalet.agent.run.options import Voice
+from numalet.agent.run.request import Voice
 from numalet.core.model.findings import Finding
 from numalet.insight.explain import story
 from numalet.insight.explain.cases import Case

@@ -19,9 +19,10 @@ from typing import Final
 
 from numalet.agent.host.cgroup_v2 import interface_files
 from numalet.agent.host.cgroup_v2.interface_files import SettingRefusal
-from numalet.agent.host.runtime import cgroups, ends, inspection, offers, starting
+from numalet.agent.host.runtime import enforcement, monitoring, offers, starting
 from numalet.agent.host.runtime.attempts import RUNS, AttemptFolder, Attempts, AttemptState, moment
-from numalet.agent.host.runtime.host_capabilities import HostCapabilities, ground
+from numalet.agent.host.runtime.enforcement import HostCapabilities, ground
+from numalet.agent.host.runtime.monitoring import Watched
 from numalet.agent.host.runtime.offers import NotifyFifo, StartOffer
 from numalet.agent.host.runtime.port import (
     TRANSIENT_ERRORS,
@@ -38,7 +39,6 @@ from numalet.agent.host.runtime.port import (
     Started,
 )
 from numalet.agent.host.runtime.shim import attempt_files
-from numalet.agent.host.runtime.watched import Watched
 from numalet.core.enforcement import paths
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
@@ -116,7 +116,7 @@ class ProcessRuntime:
 
     async def arrange(self, tree: Mapping[str, CgroupSettings]) -> Arranged:
         tree_here = self._ground.tree
-        return Arranged() if tree_here is None else cgroups.arrange(tree_here, tree)
+        return Arranged() if tree_here is None else enforcement.arrange(tree_here, tree)
 
     async def start(self, launch: Launch) -> Started | NotStarted | Offered:
         attempt = self._attempts.of(launch.key, launch.attempt)
@@ -158,7 +158,7 @@ class ProcessRuntime:
             return ()
         tree = watched.tree
         if tree is None:
-            return await asyncio.to_thread(inspection.move, watched.pid, settings.cgroup)
+            return await asyncio.to_thread(enforcement.move, watched.pid, settings.cgroup)
         # The kernel migrates pages during this write, so it may take seconds.
         applied = await asyncio.to_thread(
             interface_files.apply, tree, settings.path, settings.cgroup
@@ -175,9 +175,9 @@ class ProcessRuntime:
             return None
         tree = watched.tree
         if tree is None or watched.cgroup is None:
-            return await asyncio.to_thread(inspection.inspect_processes, watched.pid)
+            return await asyncio.to_thread(enforcement.inspect_processes, watched.pid)
         path = watched.cgroup
-        return await asyncio.to_thread(inspection.inspect_cgroup, tree, path, self._page_sizes)
+        return await asyncio.to_thread(enforcement.inspect_cgroup, tree, path, self._page_sizes)
 
     async def forget(self, pod_uid: str) -> None:
         """Remove everything of a pod.
@@ -185,7 +185,7 @@ class ProcessRuntime:
         Raises ``OSError`` and keeps the attempt files if it cannot.
         """
         attempts = tuple(self._attempts.all(pod_uid))
-        trees = cgroups.trees_of(attempts, self._ground.tree)
+        trees = enforcement.trees_of(attempts, self._ground.tree)
         for attempt in attempts:
             watched = self._watched.get(attempt.key)
             # Withdraw first, or a runner could start the program after the kill.
@@ -195,7 +195,7 @@ class ProcessRuntime:
             if watched is not None:
                 watched.kill()
             elif attempt.state() in (AttemptState.RUNNING, AttemptState.STARTING):
-                ends.kill(attempt, self._ground.tree)
+                monitoring.kill_remains(attempt, self._ground.tree)
         if not await self._until(lambda: not self._watches(pod_uid)):
             raise _busy(str(self._attempts.of_pod(pod_uid)))
         # The QoS class is not recorded, so try every parent.
@@ -241,7 +241,7 @@ class ProcessRuntime:
             await starting.hand_over(attempt, self._patience)
         except TimeoutError:
             # ``TimeoutError`` is an ``OSError`` too, so catch it first.
-            ends.kill(attempt, self._ground.tree)
+            monitoring.kill_remains(attempt, self._ground.tree)
             return starting.silent(attempt)
         except OSError as error:
             return starting.failed(RuntimeForkFailed, error)
@@ -249,7 +249,7 @@ class ProcessRuntime:
 
     async def _prepare(self, launch: Launch, attempt: AttemptFolder) -> NotStarted | None:
         """Make the cgroup and write the order."""
-        refused = await cgroups.make_empty(self._ground.tree, launch, self._until)
+        refused = await enforcement.make_empty(self._ground.tree, launch, self._until)
         if refused is not None:
             return NotStarted(refused.why, refused.number in TRANSIENT_ERRORS)
         try:
@@ -350,26 +350,26 @@ class ProcessRuntime:
         if watched is not None:
             watched.close()
         self._finalize(attempt)
-        self._news.put_nowait(Ended(attempt.key, attempt.number, ends.of(attempt)))
+        self._news.put_nowait(Ended(attempt.key, attempt.number, monitoring.exit_of(attempt)))
 
     def _finalize(self, attempt: AttemptFolder) -> None:
         """Record an end if the shim did not, after killing the remains."""
         if (attempt.folder / attempt_files.END).exists():
             return
-        ends.kill(attempt, self._ground.tree)
+        monitoring.kill_remains(attempt, self._ground.tree)
         # Unwritten, the end is determined again at the next start.
         with contextlib.suppress(BadInput):
-            ends.write_unknown(attempt)
+            monitoring.write_unknown(attempt)
 
     def _observed(self, attempt: AttemptFolder, *, running: bool) -> Observed:
         started = attempt.document(attempt_files.STARTED) or {}
         order = attempt.document(attempt_files.LAUNCH) or {}
-        in_cgroup = cgroups.tree_of(order, self._ground.tree) is not None
+        in_cgroup = enforcement.tree_of(order, self._ground.tree) is not None
         return Observed(
             key=attempt.key,
             attempt=attempt.number,
             started_at=moment(started.get("at")),
-            exit=None if running else ends.of(attempt),
+            exit=None if running else monitoring.exit_of(attempt),
             level=GuaranteeLevel.KERNEL if in_cgroup else GuaranteeLevel.PROCESS,
         )
 

@@ -18,11 +18,11 @@ from typing import Any, Final
 import numalet
 from numalet.agent.host.cgroup_v2 import root
 from numalet.agent.host.runtime.attempts import AttemptFolder, AttemptState
-from numalet.agent.host.runtime.host_capabilities import HostCapabilities
+from numalet.agent.host.runtime.enforcement import HostCapabilities
+from numalet.agent.host.runtime.monitoring import reap_when_ended
 from numalet.agent.host.runtime.port import TRANSIENT_ERRORS, Launch, NotStarted
 from numalet.agent.host.runtime.shim import attempt_files, process_tree, watch
 from numalet.agent.host.runtime.shim.begin import DEFAULT_PATH, FailedStep, Setup
-from numalet.agent.host.runtime.watched import reap_when_ended
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import BadInput, Finding
 from numalet.io import os_problem

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from numalet import __version__
-from numalet.agent.host import hosts
+from numalet.agent.host import procfs
 from numalet.agent.kubelet import document
 from numalet.agent.kubelet.observed import KubeletObservation
 from numalet.agent.servers.door import AgentView, OwnershipMode
@@ -174,7 +174,7 @@ def _host() -> dict[str, str]:
     except OSError:
         image = ""
     return {
-        "architecture": hosts.architecture(),
+        "architecture": procfs.architecture(),
         "kernel_version": platform.release(),
         "os_image": image,
     }

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from numalet.agent.host.runtime.shim import attempt_files, process_tree
-from numalet.agent.host.runtime.shim.attempt_files import AttemptReport
+from numalet.agent.host.runtime.shim.attempt_files import AttemptLog, AttemptReport, Stream, stamp
 from numalet.agent.host.runtime.shim.begin import (
     Setup,
     StageFailed,
@@ -28,7 +28,6 @@ from numalet.agent.host.runtime.shim.begin import (
     join,
     set_oom_score_adj,
 )
-from numalet.agent.host.runtime.shim.outputs import AttemptLog, Stream, stamp
 
 LOCK: Final = 3
 REPORT: Final = 4
