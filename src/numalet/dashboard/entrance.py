@@ -48,9 +48,11 @@ class _Session:
 
 
 @dataclass(slots=True)
-# Times are arguments, in seconds of a steady clock.
 class Sessions:
-    """Unused tokens and open sessions; above a limit, the oldest are dropped."""
+    """Unused tokens and open sessions; above a limit, the oldest are dropped.
+
+    Every method gets the time as an argument, in seconds of a steady clock.
+    """
 
     secret: Callable[[], str] = lambda: secrets.token_urlsafe(_SECRET_BYTES)
     _tokens: OrderedDict[str, float] = field(default_factory=OrderedDict)

@@ -27,6 +27,7 @@ def newest(name: str) -> Package:
     Raises ``BadInput`` if apt is missing, or does not know the package.
     """
     shown = _run(name, "apt-cache", "show", "--no-all-versions", name)
+    # ``linux-image-amd64`` is a metapackage; the kernel is in the package that it depends on.
     if real := _DEPENDS.search(shown):
         return Package(real[1], real[2])
     version = _VERSION.search(shown)
@@ -41,6 +42,7 @@ def newest(name: str) -> Package:
 def download(package: Package, folder: Path) -> Path:
     """Download the package into this folder; apt verifies its origin. Raises ``BadInput``."""
     wanted = f"{package.name}={package.version}"
+    # apt would otherwise download as the user _apt, who cannot write to this folder.
     options = ("-q", "-o", "APT::Sandbox::User=root")
     _run(package.name, "apt-get", *options, "download", wanted, folder=folder)
     return next(folder.glob("*.deb"))
@@ -59,6 +61,7 @@ def _run(about: str, program: str, *arguments: str, folder: Path | None = None) 
     done = subprocess.run(
         [program, *arguments],
         cwd=folder,
+        # The output is parsed, so it must not be translated.
         env={**os.environ, "LC_ALL": "C"},
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -57,6 +57,7 @@ class OutputReader:
                 continue
             line, end_of_line, rest = self._held.partition(b"\n")
             if not self._may_be_a_lab_line(line):
+                # Not a line of the lab: the program printed this byte itself, so it is passed on.
                 yield _MARK
                 self._held = self._held[1:]
             elif end_of_line:

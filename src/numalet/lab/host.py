@@ -59,6 +59,7 @@ def _is_static(program: Path) -> bool:
         data = program.read_bytes()
     except OSError:
         return False
+    # In the first archive there are no libraries yet, so a dynamic busybox could not start.
     return data.startswith(b"\x7fELF") and b"/ld-linux" not in data[:4096]
 
 

@@ -115,6 +115,8 @@ def _visit(
     depends = _DEPENDS.search(data)
     for each in (depends[1].decode() if depends else "").split(","):
         if each:
+            # Depth first: each module is added after the modules that it needs, so insmod can load
+            # them in this order.
             _visit(normal(each), read, built_in, found)
     found[name] = data
 
@@ -197,6 +199,7 @@ def _fetch(package: Package, folder: Path, modules: tuple[str, ...], watch: Watc
         if folder.is_dir():
             return
         watch.preparing(package.name)
+        # In the cache's own folder, because a rename cannot cross file systems.
         made = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
         try:
             _make(package, made, modules)
@@ -282,6 +285,7 @@ def _forget_others(folder: Path) -> None:
             continue
         descriptor = os.open(other, os.O_RDONLY | os.O_DIRECTORY)
         try:
+            # A guest on that kernel holds the shared lock, and its files must stay until it ends.
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(other, ignore_errors=True)
         except BlockingIOError:

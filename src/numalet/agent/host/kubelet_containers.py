@@ -41,6 +41,7 @@ def names(logs: Path = LOGS) -> Mapping[str, NamedContainer]:
     except OSError:
         return {}
     for link in links:
+        # From the end, because pod and container names may contain the separator.
         container_id = link.name.removesuffix(".log")[-_ID_DIGITS:]
         named = _named(link)
         if named is not None and kubepods.container_id(container_id):

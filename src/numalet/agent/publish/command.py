@@ -233,6 +233,8 @@ async def follow(
     known: tuple[Finding, ...] = ()
     async for reading in source.readings():
         for each in reading.findings:
+            # Readings repeat every half second; an unchanged finding is one line in the log, not
+            # thousands.
             if each not in known:
                 report(each)
         known = reading.findings

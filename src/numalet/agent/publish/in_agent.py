@@ -91,6 +91,7 @@ async def follow(door: Door, writers: NodePublisher) -> None:
     while True:
         shown = door.view()
         pods = pod_resources.listed(shown)
+        # A pod without allocations changes the published list of pods but not the snapshot.
         uids = [each.uid for each in pods]
         # Views are new objects each time; an unchanged snapshot stays the same object.
         is_new = last is None or shown.node.snapshot is not last[0] or uids != last[1]

@@ -82,8 +82,11 @@ class KubeletSource:
         configuration = self.configuration.read()
         files, unread = self._files()
         listed, allocatable, problems = self._answers()
+        # The state files also list pods that have ended, until the kubelet's next clean-up; its pod
+        # folders show which of them still exist.
         known = kubelet_pod_folders.uids(self.root)
         evidence = (configuration, files, unread, listed, allocatable, problems, known)
+        # Starting a node costs much more than comparing the texts of its files.
         if self._last is None or evidence != self._evidence:
             self._evidence = evidence
             if listed is None and self._has_answered:
@@ -152,6 +155,8 @@ class KubeletSource:
         client = PodResourcesClient(self.socket or self.root / _SOCKET, _ANSWER_SECONDS)
         documents: list[Mapping[str, Any] | None] = []
         problems: list[Finding] = []
+        # The v1 API got GetAllocatableResources in v1.21, one release after List: an older kubelet
+        # answers only the first call.
         for ask in (client.list_pods, client.allocatable):
             try:
                 answer = ask()

@@ -60,8 +60,8 @@ class AgentView(Value, kw_only=True):
     """Set if a kubelet owns this node."""
 
     @property
-    # Whether the agent admits pods.
     def ready(self) -> bool:
+        """Whether the agent admits pods."""
         return self.unready in (None, Unready.OBSERVING)
 
 

@@ -58,6 +58,7 @@ class StateJudge:
 
     def facts(self, node: Node) -> StateFacts:
         """Return the facts of a node; those of the last node are cached."""
+        # One node only: a search asks about one state several times in a row and then never again.
         if self._last is None or self._last.node is not node:
             self._last = self._reader.facts(node)
         return self._last
@@ -102,6 +103,8 @@ class Difference(Value, Generic[T]):
 
 def difference(before: Mapping[str, T], now: Mapping[str, T]) -> Difference[T]:
     """Compare two mappings by the identity of their values."""
+    # By identity: nodes and pods are immutable, and comparing their content would cost more than
+    # assessing them again.
     changed = {key: item for key, item in now.items() if before.get(key) is not item}
     return Difference(changed, tuple([key for key in before if key not in now]))
 
@@ -291,6 +294,8 @@ class Assessor:
             passed.append(key)
             if count is not None:
                 break
+            # A real admission and not a division of free amounts: fragmentation and alignment
+            # decide how many copies fit.
             decision = verdicts.try_out(node.node, copy_of(pod.pod, len(passed)))
             node = replace(node, node=node.node.at(decision.after))
         # Every state on the way is known now: each takes one copy more than the next.

@@ -144,6 +144,8 @@ def _landed(
         placements = decision.placements
         where = numa_nodes(node.rules, node.snapshot, placements)
         landings.append(Landing(len(landings) + 1, name, where, placements))
+        # The node returns to the queue with its new free amounts, so the copies go to the fullest
+        # node that still takes one.
         fits_again, left = assessor.after(after, pod)
         if fits_again:
             heapq.heappush(queue, (left, name))

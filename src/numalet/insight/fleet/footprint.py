@@ -150,6 +150,7 @@ def _footprint(
         nodes |= after.node.roster.all_nodes
     ids, between = numa_mask.ids(nodes), distances(machine)
     return Footprint(
+        # Only nodes that were whole before can break; a pod on a used NUMA node costs nothing here.
         broken=(whole_numa_nodes(before) & ~whole_numa_nodes(after)).bit_count(),
         grouped=_grouped(before, after),
         left=tuple([_left(after, name, places.get(name, numa_mask.EMPTY)) for name in names]),

@@ -37,6 +37,7 @@ class KeepAwayPlan(Value):
 
 def plan(traps: Sequence[Trap], how: KeepAway, most: int) -> KeepAwayPlan:
     """Plan the changes for these traps, in their order, for at most ``most`` nodes."""
+    # A node that still takes some shape is left open: a cordon would keep that shape away too.
     useless = [each.node for each in traps if not each.fitting]
     return KeepAwayPlan(
         how,

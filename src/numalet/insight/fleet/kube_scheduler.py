@@ -124,6 +124,7 @@ class SchedulerQuestion(Value):
         # The ephemeral storage of nodes is not known, so it is not checked.
         asked = dict(pod_demand.amounts(pod.pod))
         asked.pop(resources.EPHEMERAL_STORAGE, None)
+        # Devices first: they are the scarcest, and the first reason is the one that is shown.
         ordered = sorted(asked.items(), key=lambda each: ("/" not in each[0], each))
         return SchedulerQuestion(pod, tuple(ordered))
 
@@ -312,6 +313,7 @@ class ScoredNodes:
         ranks: dict[int, list[str]] = {}
         for bucket, names in self._in_question(among):
             there, free = self._sums[bucket]
+            # The cheap test of the whole bucket comes before the checks of its nodes.
             if not scheduler_sums.has_room(free, asked):
                 continue
             if is_same and why_not(self._nodes[names[0]], pod) is not None:

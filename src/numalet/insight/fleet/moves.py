@@ -85,6 +85,7 @@ class _Planning:
         self._cluster = cluster
         self._home = answer.name
         self._pod = pod
+        # The largest pods first, as in bin packing: small ones fit into what is left.
         self._going = sorted(answer.going, key=_size, reverse=True)
         self._left = most_admissions
         home = cluster.nodes[answer.name].node.without_plugins()
@@ -158,6 +159,7 @@ class _Planning:
                 devices = sum(amount for key, amount in free.items() if "/" in key)
                 roomy.append((devices, free["cpu"], name, state))
         for _, _, name, state in sorted(roomy, key=lambda each: each[:3]):
+            # The budget counts admissions, because nearly all the time is spent in them.
             if self._left <= 0:
                 return
             self._left -= 1

@@ -215,6 +215,8 @@ def _width(every: Sequence[int], asked: int, policy: TopologyPolicy) -> int:
     """Return how many NUMA nodes the policy accepts: the fewest of an empty machine."""
     if policy is TopologyPolicy.SINGLE_NUMA_NODE:
         return 1
+    # The policy restricted accepts the smallest number of nodes that an empty machine would need,
+    # as the providers prefer that number.
     fitting = (n for n in range(1, len(every) + 1) if _most(every, n) >= asked)
     return next(fitting, len(every))
 

@@ -111,6 +111,7 @@ def replay(
     arrivals = sorted(trace, key=lambda each: each.at_seconds)
     rules = rules or ReplayRules()
     resource = most_asked(arrivals)
+    # Two runs of the same trace: they differ only in how a node is chosen.
     runs = {
         each: _Day(cluster.nodes, arrivals, rules, each, resource).run()
         for each in (SentBy.SUMS, SentBy.ENGINE)
@@ -234,6 +235,8 @@ class _Day:
         self._last_change = (self._now, self._waiting_seconds, self._idle_seconds)
 
     def _schedule(self, at_seconds: float, event: _Event) -> None:
+        # The running number keeps events of one moment in order; events themselves cannot be
+        # compared.
         heapq.heappush(self._events, (at_seconds, next(self._order), event))
 
     def _pass_time(self, to_seconds: float) -> None:

@@ -69,6 +69,8 @@ class SizeBound:
             self._needs.append(tuple(places))
             if not sizes:
                 self.fewest = None
+            # Every need has to be met, so the largest of their bounds holds; within a need the
+            # cheapest place suffices.
             elif self.fewest is not None:
                 self.fewest = max(self.fewest, min(sizes))
         self.short = tuple([each.short for each in lacks])

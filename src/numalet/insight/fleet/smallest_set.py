@@ -175,6 +175,7 @@ class SetSearch:
         if self._best and self._best[-1][0] <= cost:
             return
         if self.judge.admits(node):
+            # The last entry is the cheapest: each one had to be cheaper than the one before it.
             self._best.append((cost, chosen))
 
     def _is_allowed(self, chosen: Sequence[Candidate], more: Candidate) -> bool:

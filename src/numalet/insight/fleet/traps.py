@@ -252,6 +252,8 @@ def _stranded(
         if each.scheduler is None and each.obstacle is not None
     )
     promised = {name for number, _ in refused for name in amounts[number]}
+    # A resource that some fitting shape can still use is not stranded, even if other shapes are
+    # refused.
     names = promised - {name for number in fitting for name in amounts[number]}
     # Without a free amount nothing is lost, whatever the kubelet refuses.
     stranded = {name: free[name] for name in sorted(names) if free.get(name, 0) > 0}

@@ -234,6 +234,7 @@ def _placed(
             hopeless.add(shape)
             continue
         after, _ = on.node.without_plugins().admit(new.pod)
+        # Started at once: memory of init containers returns before the next pod is tried.
         changed[on.name] = replace(on, node=after.pod_started(each.pod.uid))
         nodes.put(changed[on.name])
         placed[each.pod.uid] = each

@@ -142,6 +142,8 @@ def of_node(
         else:
             amounts = pod_demand.amounts(known.pod)
             candidates.append(Candidate(known, guards[0] if guards else None, amounts))
+    # The search takes pods in this order, so it finds a cheap set early and can skip more expensive
+    # ones.
     candidates.sort(key=lambda each: cost([each]))
     return Victims(tuple(candidates), tuple(sorted(leaving)), kept)
 

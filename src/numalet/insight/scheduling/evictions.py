@@ -69,6 +69,8 @@ def _key_of_what_is_left(facts: StateFacts, asking: Asking, staying: Sequence[Po
         return ()
     if not (snapshot.sources_ready and facts.sizes_are_sane and _is_accounted_for(facts)):
         return ()
+    # A remaining pod with an allocation has it at a certain place, which sums in a key cannot
+    # express.
     holders = (snapshot.cpu.exclusive, snapshot.memory.blocks, snapshot.device.records)
     if any(each.uid in held for each in staying for held in holders):
         return ()

@@ -109,10 +109,14 @@ class ExpectedNodes:
         if base is None:
             self.nodes.pop(name, None)
         else:
+            # Built again from the base, in the order of the promises: admissions cannot be undone
+            # one by one.
             promised = [each.pod.pod for each in self._on.get(name, {}).values()]
             self.nodes[name] = expected(base, promised)
         self.changes.append(name)
         if len(self.changes) > _MOST_CHANGES:
+            # Readers remember how many changes they have seen. This number lets them notice that
+            # some were dropped.
             self.forgotten += len(self.changes)
             self.changes.clear()
 

@@ -66,6 +66,8 @@ class BackOffs(Value):
         before = self.of_shape(shape).get(node_name)
         seconds = _FIRST_SECONDS
         if before is not None and before.seen == seen and not _is_forgotten(before, now_seconds):
+            # Only a repeated rejection in the same state doubles it: after a change of the node the
+            # prediction may be right again.
             seconds = min(2 * before.seconds, _MOST_SECONDS)
         new = BackOff(seen, seconds, now_seconds + seconds)
         kept = {

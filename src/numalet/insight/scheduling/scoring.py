@@ -56,6 +56,7 @@ class NodeScorer:
             rank = of.ranks.get(name)
             if rank is not None:
                 ranks[name] = rank
+        # Nodes without a rank get 0 points, which leaves them to the scheduler's own scores.
         points = dict.fromkeys(names, 0) | preference.scores(ranks)
         return Scored(points, preference.best(ranks), unexamined)
 

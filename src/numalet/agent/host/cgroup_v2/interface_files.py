@@ -99,6 +99,8 @@ def apply(tree: CgroupTree, path: str, wanted: CgroupSettings) -> tuple[str, ...
 def _differences(tree: CgroupTree, path: str, wanted: CgroupSettings) -> tuple[str, ...]:
     """Names of the settings that differ and have a file."""
     seen = settings(tree, path, wanted.hugetlb_max_bytes)
+    # Only settings that differ are written: the caller reports the written names as corrected
+    # drift.
     names = drift.differences(wanted, seen)
     return tuple(name for name in names if tree.read(path, name) is not None)
 
@@ -111,6 +113,8 @@ def _overruled(
         if not each:
             continue
         in_force = effective(tree, path, name)
+        # A parent with a smaller set overrules the child without an error: the write succeeds, and
+        # only the effective file shows it.
         if in_force != frozenset(each):
             return _not_in_force(path, name, texts[name], cpu_set.text(in_force))
     return None
@@ -128,6 +132,7 @@ def _texts(wanted: CgroupSettings) -> dict[str, str]:
         drift.PIDS_MAX: wanted.pids_max,
         **{drift.hugetlb_max(size): each for size, each in wanted.hugetlb_max_bytes.items()},
     }
+    # An empty text clears the set, so that the cgroup inherits its parent's again.
     sets = {drift.CPUS: wanted.cpus or (), drift.MEMS: wanted.memory_nodes or ()}
     return {
         **{name: cpu_set.text(each) for name, each in sets.items()},

@@ -113,6 +113,7 @@ def _mount_point(proc_self: Path) -> Path | None:
 def _delegated(top: Path, proc_self: Path) -> Path | None:
     """Return the cgroup that systemd delegated for pods or to this unit."""
     for line in (proc_self / "cgroup").read_text(encoding="utf-8").splitlines():
+        # Hierarchy 0 is cgroup v2; on hybrid systems the file lists v1 hierarchies too.
         if line.startswith("0::/"):
             own = top / line.removeprefix("0::/")
             place = own.parent if own.name == OWN_LEAF else own
@@ -138,6 +139,7 @@ def _is_delegated(folder: Path) -> bool:
 def _step_aside(unit: CgroupTree) -> None:
     """Move the unit's processes into a leaf: cgroup v2 forbids processes next to children."""
     unit.make_one(OWN_LEAF)
+    # One write per pid: the kernel accepts a single process per write to ``cgroup.procs``.
     for pid in (unit.read("", PROCS) or "").split():
         try:
             unit.write(OWN_LEAF, PROCS, pid)

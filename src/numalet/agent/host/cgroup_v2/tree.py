@@ -41,6 +41,7 @@ class CgroupTree:
 
     def make(self, path: str) -> None:
         """Make the cgroup and its parents, with all controllers on."""
+        # From the top down: a controller can only be turned on for children if the parent has it.
         for above in paths.parents(path):
             self.make_one(above)
             self._enable(above)
@@ -136,6 +137,8 @@ class CgroupTree:
         there = (self.read(path, CONTROLLERS) or "").split()
         on = (self.read(path, _CONTROL) or "").split()
         for name in _WANTED:
+            # One write per controller: a write with several names fails as a whole if the kernel
+            # refuses one of them.
             if name not in there or name in on:
                 continue
             try:

@@ -45,8 +45,8 @@ class AttemptFolder(Value):
     folder: Path
 
     @property
-    # The environment variable of the attempt's processes.
     def mark(self) -> str:
+        """The value of an environment variable that identifies the attempt's processes."""
         return str(self.folder)
 
     def document(self, name: str) -> dict[str, Any] | None:
@@ -77,6 +77,8 @@ class AttemptFolder(Value):
         atomic.write_text(self.folder / attempt_files.LAUNCH, as_json(order))
 
     def _make_folders(self) -> None:
+        # Level by level: ``parents=True`` gives the intermediate folders the default mode and not
+        # this one.
         self.folder.parents[_LEVELS].mkdir(mode=_MODE, parents=True, exist_ok=True)
         for folder in (*reversed(self.folder.parents[:_LEVELS]), self.folder):
             folder.mkdir(mode=_MODE, exist_ok=True)

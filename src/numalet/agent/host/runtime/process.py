@@ -196,6 +196,8 @@ class ProcessRuntime:
                 watched.kill()
             elif attempt.state() in (AttemptState.RUNNING, AttemptState.STARTING):
                 monitoring.kill_remains(attempt, self._ground.tree)
+        # A killed process may hang in the kernel, for example on a dead network mount; the task is
+        # then retried at the next resync.
         if not await self._until(lambda: not self._watches(pod_uid)):
             raise _busy(str(self._attempts.of_pod(pod_uid)))
         # The QoS class is not recorded, so try every parent.

@@ -126,7 +126,14 @@ def spawn(attempt: AttemptFolder, lock: int, report: int) -> int:
             (os.POSIX_SPAWN_DUP2, high[1], watch.REPORT),
         ]
         return os.posix_spawn(
-            sys.executable, words, {}, file_actions=actions, setsid=True, setsigmask=()
+            # An empty environment: variables of the agent must not change how the shim's Python
+            # starts. A new session keeps a terminal's Ctrl-C away from the shim.
+            sys.executable,
+            words,
+            {},
+            file_actions=actions,
+            setsid=True,
+            setsigmask=(),
         )
 
 

@@ -139,6 +139,8 @@ class PreallocatedFile:
         self._temporary = folder / f".{name}.{os.getpid()}"
         flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC
         self._descriptor = os.open(self._temporary, flags, _MODE)
+        # Unlike ``ftruncate``, this allocates blocks, so a later write cannot fail for lack of
+        # space.
         os.posix_fallocate(self._descriptor, 0, _ROOM_BYTES)
 
     def write(self, content: dict[str, Any]) -> None:

@@ -79,6 +79,7 @@ def become(setup: Setup, parent: int, ignored: Collection[int] = ()) -> NoReturn
 
     The program dies with ``parent``. Signals in ``ignored`` stay ignored.
     """
+    # Before the change of user: the program's user may not write to ``cgroup.procs``.
     if setup.cgroup is not None:
         _step(FailedStep.CGROUP, join, setup.cgroup)
     if setup.cpus is not None:
@@ -200,6 +201,7 @@ def _become_user(user: int | None, group: int | None, person: Person) -> None:
     own = os.getegid() if person.group is None else person.group
     # Groups first: after setresuid the process may no longer change them.
     os.setgroups([own] if person.groups is None else person.groups)
+    # All three ids, so that the program cannot switch back to the saved one.
     os.setresgid(own, own, own)
     if user is not None:
         os.setresuid(user, user, user)

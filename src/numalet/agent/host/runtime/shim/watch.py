@@ -87,6 +87,8 @@ class _Watch:
         self._until = ""
         self._notes: list[str] = []
         self._streams: list[Stream] = []
+        # The kernel's counters belong to the cgroup, which may have served an earlier attempt; only
+        # the difference belongs to this one.
         self._killed_before = out_of_memory(order.get("cgroup"))
         self._wakeup, self._alarm = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         """Signals arrive as bytes at the second descriptor."""
@@ -118,6 +120,7 @@ class _Watch:
     def _be_child(self, out: int, err: int, report: int) -> None:
         """In the child: become the program, or report the failed step."""
         try:
+            # A separate session: a signal to the shim's group must not reach the program twice.
             os.setsid()
             # The pipe is shared with the shim, which must not receive the child's signals.
             signal.set_wakeup_fd(-1)
@@ -125,6 +128,8 @@ class _Watch:
                 signal.signal(number, signal.SIG_DFL)
             for source, target in ((os.open(os.devnull, os.O_RDONLY), 0), (out, 1), (err, 2)):
                 os.dup2(source, target)
+            # The umask of whatever started the agent would otherwise be inherited; container
+            # runtimes start programs with 022.
             os.umask(0o022)
             if not set_oom_score_adj(self._order["oom_score_adj"]):
                 os.write(report, json.dumps({"note": NOT_SPARED}).encode() + b"\n")
