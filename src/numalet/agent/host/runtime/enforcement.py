@@ -185,6 +185,8 @@ def move_all(pids: Iterable[int], wanted: CgroupSettings) -> tuple[str, ...]:
         for thread in _threads(pid):
             # A thread may end at any time.
             with contextlib.suppress(OSError):
+                # Thread by thread: an affinity belongs to a thread, and new threads inherit that of
+                # their creator.
                 if os.sched_getaffinity(thread) != wanted.cpus:
                     os.sched_setaffinity(thread, wanted.cpus)
                     moved = True

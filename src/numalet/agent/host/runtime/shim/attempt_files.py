@@ -48,6 +48,8 @@ class AttemptLog:
         with contextlib.suppress(OSError):
             if self._descriptor is None:
                 self._open()
+            # A single line that is longer than the limit still gets a file, or it would rotate
+            # forever.
             elif self._size and self._size + len(entry) > self._most_bytes:
                 self._rotate()
             assert self._descriptor is not None
@@ -67,6 +69,7 @@ class AttemptLog:
         self.close()
         older = [self._path.with_name(f"{self._path.name}.{n}") for n in range(self._most_files)]
         older[0] = self._path
+        # The oldest first, so that each rename has a free place.
         for at in range(len(older) - 1, 0, -1):
             with contextlib.suppress(FileNotFoundError):
                 older[at - 1].replace(older[at])
