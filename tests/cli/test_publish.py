@@ -16,7 +16,7 @@ from numalet.cli.main import run
 from numalet.core.cluster import classes, published
 from numalet.core.config.numalet_config import PublishSettings
 from numalet.core.managers.device.inventory import Device
-from numalet.core.model.findings import Location
+from numalet.core.model.findings import BadInput, Location
 from numalet.core.node.node import Node
 from numalet.insight.usecases import kubelet_at_hand
 from numalet.io.documents import numa_node, numa_node_class
@@ -79,6 +79,40 @@ def test_the_running_kubelets_file_and_release_count(tmp_path: Path) -> None:
     assert of_class["spec"]["configuration"]["maxPods"] == 33
     assert node["spec"]["pods"] == 2
     assert [each.code for each in findings] == ["publish/no-pod-resources"]
+
+
+def shown_beside(kubelet: KubeletNode, folder: Path, version: str, **more: Any) -> Any:
+    """The published class, and the findings about it."""
+    arguments = (f"--config={kubelet.root / 'config.yaml'}", f"--root-dir={kubelet.root}")
+    with kubelet_process(folder / "bin", version, *arguments):
+        options = PublishOptions(
+            kubelet_root=kubelet.root,
+            machine=agents.SHAPE,
+            node_name="n7",
+            given=PublishSettings(node_resource_topology=False),
+            **more,
+        )
+        document, findings = command.shown(options)
+    of_class, node = document["items"]
+    assert node["spec"]["pods"] == 2
+    assert of_class["metadata"]["name"] == node["spec"]["class"]
+    return of_class, [each for each in findings if each.code != "publish/no-pod-resources"]
+
+
+def test_an_unknown_release_is_published_under_its_own_name(tmp_path: Path) -> None:
+    of_class, findings = shown_beside(made(tmp_path), tmp_path, "v1.99.1")
+    assert of_class["spec"]["release"] == "1.99"
+    assert [each.code for each in findings] == ["publish/release-unknown"]
+    assert "the kubelet is v1.99.1, and numalet knows only 1.32, " in str(findings[0])
+    with pytest.raises(BadInput, match=r"unknown release '1\.99' of this class"):
+        numa_node_class.decode(of_class, HERE)
+
+
+def test_a_chosen_release_is_published_beside_an_unknown_one(tmp_path: Path) -> None:
+    of_class, findings = shown_beside(made(tmp_path), tmp_path, "v1.99.1", release="1.36")
+    assert of_class["spec"]["release"] == "1.36"
+    (finding,) = findings
+    assert "the rules of release 1.36 apply" in str(finding)
 
 
 def test_flags_win_over_the_configuration_and_this_over_what_is_usual(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 import yaml
 
+from numalet.core.config.releases import table
 from running.fake_api_server import FakeApiServer, Scripted
 from running.server_programs import free_port
 
@@ -138,7 +139,8 @@ async def bench(*more: str) -> AsyncIterator[Bench]:
         own = ("--node-name", "n7", "--kubeconfig", kubeconfig)
         agent = await process(*words, *own, *more)
         draining = asyncio.create_task(agent.communicate())
-        given = ("--kubelet-root", str(root), "-c", str(config), *MACHINE, "--node-name", "n7")
+        version = ("--kubelet-version", f"v{table.DEFAULT.name}.0", *MACHINE)
+        given = ("--kubelet-root", str(root), "-c", str(config), *version, "--node-name", "n7")
         try:
             await until((root / "pod-resources" / "kubelet.sock").exists)
             yield Bench(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +17,9 @@ from numalet.agent.controller.kubelet_configuration import (
     ConfigurationReader,
     ObservedConfiguration,
 )
+from numalet.agent.findings.kubelet import of_release
+from numalet.core.config.releases import versions
+from numalet.core.config.releases.versions import FollowedRelease
 from numalet.core.config.rules import StartRefused
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Severity
@@ -28,6 +31,7 @@ from numalet.io.files import folder_news, kubelet_pod_folders, state_directory
 from numalet.io.pod_resources_client import JsonAnswer, PodResourcesClient
 from numalet.shared.findings.publish import (
     PublishNoPodResources,
+    PublishReleaseUnknown,
 )
 from numalet.shared.publish import view
 from numalet.shared.publish.view import PublishedView
@@ -118,6 +122,8 @@ class KubeletSource:
             return KubeletReading(view=None, findings=(*configuration.findings, finding))
         given = None if allocatable is None else view.allocatable_of(allocatable)
         premises = configuration.premises
+        followed = configuration.release
+        notes = tuple(_of_release(followed))
         started = nodes.start(
             premises.config,
             premises.machine,
@@ -131,6 +137,7 @@ class KubeletSource:
             return KubeletReading(
                 view=None,
                 findings=(
+                    *notes,
                     input_error.Invalid(
                         "nothing new is published, because no kubelet would start with these "
                         f"state files: {text}",
@@ -140,7 +147,10 @@ class KubeletSource:
             )
         node = _with_pods(started, known)
         pods = None if listed is None else view.pods_of(listed)
-        return KubeletReading(view=view.of_answers(node, premises.config, given, pods))
+        return KubeletReading(
+            view=view.of_answers(node, premises.config, given, pods, followed.published),
+            findings=notes,
+        )
 
     def _files(self) -> tuple[Mapping[str, str], tuple[Finding, ...]]:
         try:
@@ -184,6 +194,18 @@ class KubeletSource:
         has_changed = before != state_directory.signatures(self.root)
         if has_changed or time.monotonic() - began < _SETTLE_SECONDS:
             await asyncio.sleep(_SETTLE_SECONDS)
+
+
+def _of_release(followed: FollowedRelease) -> Iterator[Finding]:
+    if followed.published is not followed.release:
+        yield PublishReleaseUnknown(
+            version=followed.kubelet_version,
+            release=followed.published.name,
+            nearest=followed.release.name,
+            known=versions.known_names(),
+        )
+    elif followed.is_of_kubelet is False or not (followed.is_of_kubelet or followed.is_chosen):
+        yield of_release(followed)
 
 
 def _with_pods(started: Node, known: frozenset[str] | None) -> Node:

@@ -38,6 +38,23 @@ class PublishForeignZones(WarningFinding):
     fix = "stop the other one on this node, or give --take-over; or leave it with --no-topology"
 
 
+class PublishReleaseUnknown(WarningFinding):
+    code = "publish/release-unknown"
+    sentence = (
+        "the kubelet is {version}, and numalet knows only {known}: CPUs, memory and devices are"
+        " published with release {release}, as the rules of release {nearest} read its files"
+    )
+    version: str
+    release: str
+    nearest: str
+    known: str
+    why = (
+        "the rules of the kubelet's own release are unknown, so the scheduler extender and numalet"
+        " fleet make no decision about a node of this release"
+    )
+    fix = "install a numalet that knows the release, on this node and for the extender"
+
+
 class PublishNoPodResources(WarningFinding):
     code = "publish/no-pod-resources"
     sentence = (

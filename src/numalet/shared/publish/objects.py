@@ -8,8 +8,9 @@ from typing import Any
 
 from numalet.core.cluster import classes, published
 from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.releases.release import Release
 from numalet.core.model import numa_mask
-from numalet.core.model.value import Value
+from numalet.core.model.value import Value, replace
 from numalet.core.node.node import Node
 from numalet.io.documents import numa_node, numa_node_class, published_text
 from numalet.io.documents.numa_node import NumaNodeSpec
@@ -51,12 +52,18 @@ def time_text(at: datetime) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def of_node(node: Node, config: KubeletConfig) -> NodeObjects:
-    return of_class(node, class_of(node, config))
+def of_node(node: Node, config: KubeletConfig, release: Release | None = None) -> NodeObjects:
+    """The objects of a node; ``release`` is that of its kubelet, if its rules are unknown."""
+    return of_class(node, class_of(node, config, release))
 
 
-def class_of(node: Node, config: KubeletConfig) -> Mapping[str, Any]:
-    return numa_node_class.class_object(classes.spec_of(node, config))
+def class_of(
+    node: Node, config: KubeletConfig, release: Release | None = None
+) -> Mapping[str, Any]:
+    spec = classes.spec_of(node, config)
+    if release is not None:
+        spec = replace(spec, behaviour=replace(spec.behaviour, release=release))
+    return numa_node_class.class_object(spec)
 
 
 def of_class(node: Node, class_object: Mapping[str, Any]) -> NodeObjects:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.releases.release import Release
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value
 from numalet.core.node.node import Node
@@ -44,12 +45,16 @@ def of_answers(
     config: KubeletConfig,
     allocatable: Allocatable | None,
     pods: Iterable[PodEntry] | None,
+    release: Release | None = None,
 ) -> PublishedView:
-    """The view of a kubelet's node from its PodResources answers, if there are any."""
+    """The view of a kubelet's node from its PodResources answers, if there are any.
+
+    ``release`` is that of the kubelet, if its rules are unknown.
+    """
     topology = None
     if allocatable is not None and pods is not None:
         topology = _topology(node, allocatable, pods)
-    return PublishedView(objects=objects.of_node(node, config), topology=topology)
+    return PublishedView(objects=objects.of_node(node, config, release), topology=topology)
 
 
 def _topology(node: Node, allocatable: Allocatable, pods: Iterable[PodEntry]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from numalet.core.config.releases.release import Release
 from numalet.core.config.releases.table import DEFAULT, NEWEST, RELEASES, named
-from numalet.core.model.value import Value
+from numalet.core.model.value import Value, replace
 
 _NUMBER: Final = r"(?:0|[1-9][0-9]{0,3})"
 _VERSION: Final = (
@@ -66,6 +66,8 @@ class FollowedRelease(Value):
 
     release: Release = DEFAULT
     kubelet_version: str = ""
+    is_chosen: bool = False
+    """Whether the user chose the release."""
 
     @property
     def is_of_kubelet(self) -> bool | None:
@@ -78,6 +80,14 @@ class FollowedRelease(Value):
         """The followed release, if the kubelet's own release is known."""
         minor = minor_version(self.kubelet_version)
         return None if minor is None or minor.release is None else self.release
+
+    @property
+    def published(self) -> Release:
+        """The release to publish: under its own name if it is unknown, which readers refuse."""
+        minor = minor_version(self.kubelet_version)
+        if minor is None or minor.release is not None or self.is_chosen:
+            return self.release
+        return replace(self.release, name=minor.name)
 
     @property
     def may_have_unknown_rules(self) -> bool:
@@ -94,8 +104,10 @@ def followed(chosen: Release | None, kubelet_version: str) -> FollowedRelease:
     """Return the chosen release, else the kubelet's or the nearest known one."""
     minor = minor_version(kubelet_version)
     if minor is None:
-        return FollowedRelease(chosen or DEFAULT)
-    return FollowedRelease(chosen or minor.nearest, kubelet_version.strip())
+        return FollowedRelease(chosen or DEFAULT, is_chosen=chosen is not None)
+    return FollowedRelease(
+        chosen or minor.nearest, kubelet_version.strip(), is_chosen=chosen is not None
+    )
 
 
 def known_names() -> str:
