@@ -167,10 +167,10 @@ bench: $(READY)  ## how long things take, into docs/benchmarks.md; nothing is ga
 
 schemas: $(READY)  ## write docs/schemas, the tables of generated pages and the manual again
 	$(TOOLS)/python -m numalet.insight.output.schemas docs/schemas
-	$(TOOLS)/python -m numalet.io.documents.pod_table.page docs/reference/pod-manifests.md
+	$(TOOLS)/python -m numalet.io.documents.pods.pod_table.page docs/reference/pod-manifests.md
 	$(TOOLS)/python -m numalet.insight.output.reference_pages \
 	  docs/reference/releases.md docs/reference/kubelet-files.md
-	$(TOOLS)/python -m numalet.io.documents.custom_resources packaging/kubernetes/crds
+	$(TOOLS)/python -m numalet.io.documents.cluster.custom_resources packaging/kubernetes/crds
 	$(TOOLS)/python -m numalet.cli.manual packaging/man
 
 $(VENV)/.docs-ready: $(READY)

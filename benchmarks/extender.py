@@ -26,7 +26,7 @@ from numalet.insight.fleet.preference import Preference
 from numalet.insight.scheduling.expected_nodes import ExpectedNodes
 from numalet.insight.scheduling.filtering import NodeFilter
 from numalet.insight.scheduling.scoring import NodeScorer
-from numalet.io.documents.cluster_pods import PodReader
+from numalet.io.documents.cluster.cluster_pods import PodReader
 
 _NAME: Final = "ip-10-0-{:05}.eu-central-1.compute.internal"
 """As long as names of nodes are in clouds."""

@@ -17,7 +17,7 @@ from numalet.core.model import numa_mask
 from numalet.core.model.pod import Pod
 from numalet.core.node.node import Node
 from numalet.io import devices, machines
-from numalet.io.documents import profile_library
+from numalet.io.documents.machine import profile_library
 from values import node_shapes, node_states
 from values.node_shapes import GIB, GPU, Shape
 from values.node_states import Life

@@ -3,8 +3,9 @@
     generate.py
 
 For each release below this fetches the module k8s.io/kubernetes (Go, the Go module proxy, 50 MB
-each) and writes src/numalet/io/documents/pod_table/fields.json: the fields of the first release,
-and those that a later release adds or defines otherwise. A field that a release drops stays.
+each) and writes src/numalet/io/documents/pods/pod_table/fields.json: the fields of the first
+release, and those that a later release adds or defines otherwise. A field that a
+release drops stays.
 
 ``[]T`` is a list, ``{}T`` a map, and ``!`` at the end marks a required field.
 """
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 RELEASES = ("1.32.13", "1.33.13", "1.34.9", "1.35.6", "1.36.3", "1.37.2")
-TABLE = Path(__file__).parents[2] / "src/numalet/io/documents/pod_table/fields.json"
+TABLE = Path(__file__).parents[2] / "src/numalet/io/documents/pods/pod_table/fields.json"
 CLAIMS = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
 ROOTS = {
     "api__v1": ("Pod", "ReplicationController"),

@@ -123,13 +123,13 @@ if TYPE_CHECKING:
     from numalet.insight.python_api.tables import placement_rows as placement_rows
     from numalet.insight.simulate.outcome import runtime_settings as runtime_settings
     from numalet.insight.usecases.replaying import replay as replay
-    from numalet.io.documents.device_claims import load_claims as load_claims
-    from numalet.io.documents.device_claims import read_claims as read_claims
-    from numalet.io.documents.kubelet_config import ConfigSources as ConfigSources
-    from numalet.io.documents.kubelet_config import decode as decode_config
-    from numalet.io.documents.kubelet_config import load as load_config
-    from numalet.io.documents.pod_manifest import load_pods as load_pods
-    from numalet.io.documents.pod_manifest import read_pods as read_pods
+    from numalet.io.documents.claims.device_claims import load_claims as load_claims
+    from numalet.io.documents.claims.device_claims import read_claims as read_claims
+    from numalet.io.documents.kubelet.kubelet_config import ConfigSources as ConfigSources
+    from numalet.io.documents.kubelet.kubelet_config import decode as decode_config
+    from numalet.io.documents.kubelet.kubelet_config import load as load_config
+    from numalet.io.documents.pods.pod_manifest import load_pods as load_pods
+    from numalet.io.documents.pods.pod_manifest import read_pods as read_pods
     from numalet.io.machines import LoadedMachine as LoadedMachine
     from numalet.io.machines import open_machine as open_machine
     from numalet.wording.explanations import sentence as sentence
@@ -145,7 +145,7 @@ _PUBLIC = {
     "Candidates": "numalet.core.hints.provider",
     "Changes": "numalet.core.snapshot.placement",
     "Cluster": "numalet.core.cluster.cluster",
-    "ConfigSources": "numalet.io.documents.kubelet_config",
+    "ConfigSources": "numalet.io.documents.kubelet.kubelet_config",
     "Container": "numalet.core.model.pod",
     "ContainerKey": "numalet.core.model.pod",
     "ContainerKind": "numalet.core.model.pod",
@@ -190,14 +190,14 @@ _PUBLIC = {
     "explain": "numalet.insight.python_api.questions",
     "fit": "numalet.insight.python_api.clusters",
     "free": "numalet.insight.python_api.clusters",
-    "load_claims": "numalet.io.documents.device_claims",
-    "load_pods": "numalet.io.documents.pod_manifest",
+    "load_claims": "numalet.io.documents.claims.device_claims",
+    "load_pods": "numalet.io.documents.pods.pod_manifest",
     "machine_info": "numalet.insight.python_api.nodes",
     "open_cluster": "numalet.insight.python_api.clusters",
     "open_machine": "numalet.io.machines",
     "placement_rows": "numalet.insight.python_api.tables",
-    "read_claims": "numalet.io.documents.device_claims",
-    "read_pods": "numalet.io.documents.pod_manifest",
+    "read_claims": "numalet.io.documents.claims.device_claims",
+    "read_pods": "numalet.io.documents.pods.pod_manifest",
     "read_state_files": "numalet.insight.python_api.questions",
     "replay": "numalet.insight.usecases.replaying",
     "reserve": "numalet.insight.python_api.questions",
@@ -210,8 +210,8 @@ _PUBLIC = {
     "what_if": "numalet.insight.python_api.questions",
 }
 _RENAMED = {
-    "decode_config": ("numalet.io.documents.kubelet_config", "decode"),
-    "load_config": ("numalet.io.documents.kubelet_config", "load"),
+    "decode_config": ("numalet.io.documents.kubelet.kubelet_config", "decode"),
+    "load_config": ("numalet.io.documents.kubelet.kubelet_config", "load"),
     "merge_hints": ("numalet.core.hints.merging", "merge"),
     "rejection_status": ("numalet.wording.kubelet", "status"),
     "runtime_settings": ("numalet.insight.simulate.outcome", "runtime_settings"),

@@ -26,10 +26,10 @@ from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.core.workload.run import Exit, ExitReason
 from numalet.io import tasks
-from numalet.io.documents import pod_document, pod_record
-from numalet.io.documents import workload as workloads
-from numalet.io.documents.typed import Place
-from numalet.io.documents.workload import WorkloadOptions
+from numalet.io.documents.pods import pod_document, pod_record
+from numalet.io.documents.pods import workload as workloads
+from numalet.io.documents.pods.workload import WorkloadOptions
+from numalet.io.documents.text.typed import Place
 from numalet.shared.kubernetes import pod_object as kube_pod
 from numalet.shared.kubernetes import pod_placement
 from running import agents

@@ -34,8 +34,8 @@ from numalet.core.node.node import Node
 from numalet.core.snapshot import placement
 from numalet.insight.state.verify import Soundness
 from numalet.io import kubelets
-from numalet.io.documents import kubelet_config
-from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.documents.kubelet import kubelet_config
+from numalet.io.documents.kubelet.kubelet_config import ConfigSources
 from running import agents, kubelet_node
 from running.kubelet_node import KubeletNode
 

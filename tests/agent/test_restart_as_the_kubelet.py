@@ -23,7 +23,7 @@ from numalet.core.workload.run import PodRun, Verdict
 from numalet.core.workload.spec import ContainerSpec, Workload
 from numalet.insight.simulate.session import RestartStep, Session
 from numalet.insight.usecases import scenario_document
-from numalet.io.documents.typed import Place
+from numalet.io.documents.text.typed import Place
 from oracles import recordings
 from values.served_node import NOW
 

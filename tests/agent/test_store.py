@@ -25,7 +25,7 @@ from numalet.agent.controller.store import Store
 from numalet.agent.servers.door import RequestRefusal, RequestRefused
 from numalet.core.model.findings import BadInput
 from numalet.core.workload.records import PodRecord
-from numalet.io.documents import pod_record
+from numalet.io.documents.pods import pod_record
 from numalet.io.files import atomic
 from numalet.shared.kubernetes.node_object import Unready
 from running import agent_laws, agents, faults

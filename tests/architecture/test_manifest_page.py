@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from architecture import tree
-from numalet.io.documents.pod_table import page
-from numalet.io.documents.pod_table.kinds import FieldUse
+from numalet.io.documents.pods.pod_table import page
+from numalet.io.documents.pods.pod_table.kinds import FieldUse
 
 PAGE = (tree.DOCS / "reference" / "pod-manifests.md").read_text(encoding="utf-8")
 

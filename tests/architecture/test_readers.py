@@ -19,17 +19,20 @@ _DRIVEN_TEXT = """
     core/checkpoint/cpu_file core/checkpoint/device_file core/checkpoint/go_json
     core/checkpoint/memory_file insight/usecases/checking insight/usecases/fleets
     insight/usecases/reserving insight/usecases/scenario_file insight/usecases/simulating
-    insight/usecases/state_doctor io/documents/bottlerocket io/documents/cluster_decoder
-    io/documents/cluster_dump io/documents/cluster_objects io/documents/cluster_pods
-    io/documents/cluster_values io/documents/command_text io/documents/custom_resources
-    io/documents/device_claims io/documents/enclosed_config io/documents/fleet_file
-    io/documents/kubelet_config_edit io/documents/kubelet_config_file io/documents/listed_pods
-    io/documents/numa_node_class io/documents/object_stream
-    io/documents/pod_manifest io/documents/pod_record io/documents/pod_shapes
-    io/documents/pod_trace io/documents/profile_library io/documents/typed
+    insight/usecases/state_doctor io/documents/claims/device_claims
+    io/documents/cluster/cluster_decoder io/documents/cluster/cluster_dump
+    io/documents/cluster/cluster_objects io/documents/cluster/cluster_pods
+    io/documents/cluster/cluster_values io/documents/cluster/custom_resources
+    io/documents/cluster/fleet_file io/documents/cluster/numa_node_class
+    io/documents/kubelet/bottlerocket io/documents/kubelet/command_text
+    io/documents/kubelet/enclosed_config io/documents/kubelet/kubelet_config_edit
+    io/documents/kubelet/kubelet_config_file io/documents/machine/profile_library
+    io/documents/pods/listed_pods io/documents/pods/pod_manifest io/documents/pods/pod_record
+    io/documents/pods/pod_shapes io/documents/pods/pod_trace io/documents/text/object_stream
+    io/documents/text/typed
 """
 
-_OWN_FILES = {"io/documents/pod_table/table"}
+_OWN_FILES = {"io/documents/pods/pod_table/table"}
 """Modules that read files of this package alone."""
 
 

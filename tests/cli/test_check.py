@@ -18,7 +18,7 @@ from numalet.core.managers.memory.ledger import EMPTY_LEDGER
 from numalet.core.model.findings import Severity
 from numalet.insight.output import check_document, json_schema
 from numalet.insight.usecases import checking, live_host
-from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.documents.kubelet.kubelet_config import ConfigSources
 from numalet.io.machines import MachineChoice
 from numalet.io.sysfs.trees import memory_tree
 

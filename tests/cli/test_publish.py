@@ -19,7 +19,7 @@ from numalet.core.managers.device.inventory import Device
 from numalet.core.model.findings import BadInput, Location
 from numalet.core.node.node import Node
 from numalet.insight.usecases import kubelet_at_hand
-from numalet.io.documents import numa_node, numa_node_class
+from numalet.io.documents.cluster import numa_node, numa_node_class
 from numalet.shared.publish import view
 from running import agents, kubelet_node
 from running.kubelet_node import KubeletNode

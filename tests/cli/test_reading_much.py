@@ -8,8 +8,9 @@ import pytest
 
 from cli.commands import Runner, pod
 from numalet.core.model.findings import BadInput
-from numalet.io.documents import pod_manifest, yaml_source
-from numalet.io.documents.yaml_builder import Builder
+from numalet.io.documents.pods import pod_manifest
+from numalet.io.documents.text import yaml_source
+from numalet.io.documents.text.yaml_builder import Builder
 
 LIMITS = "limits: {cpu: 1, memory: 1Gi}"
 

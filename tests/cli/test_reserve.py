@@ -15,7 +15,7 @@ from numalet.core.config.reservation import Spare, Spread
 from numalet.core.model.findings import BadInput
 from numalet.insight.output import json_schema, reserve_document
 from numalet.insight.usecases import reserving
-from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.documents.kubelet.kubelet_config import ConfigSources
 from numalet.io.machines import MachineChoice
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -25,7 +25,7 @@ from numalet.core.config.rules import StartRefused
 from numalet.core.node import node as nodes
 from numalet.insight.fleet.keeping_away import TAINT_KEY
 from numalet.io import machines
-from numalet.io.documents import kubelet_config
+from numalet.io.documents.kubelet import kubelet_config
 from numalet.io.kube_api import paths
 from running import breakers, storms
 from running.control_plane import ControlPlane

@@ -15,7 +15,7 @@ import msgspec
 from cluster import manifests, static_pods
 from numalet.core.cluster import classes, published
 from numalet.core.node.node import Node
-from numalet.io.documents import numa_node, numa_node_class
+from numalet.io.documents.cluster import numa_node, numa_node_class
 from running.control_plane import ControlPlane
 from values import gpu_fleet
 

@@ -32,8 +32,8 @@ from numalet.core.cluster import published
 from numalet.core.cluster.cluster import Origin
 from numalet.core.cluster.published_state import PublishedState
 from numalet.core.node.node import Node
-from numalet.io.documents import numa_node
-from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.documents.cluster import numa_node
+from numalet.io.documents.kubelet.kubelet_config import ConfigSources
 from numalet.io.kube_api import access, client
 from numalet.io.kube_api.access import Access
 from numalet.io.machines import MachineChoice

@@ -19,7 +19,7 @@ from numalet.core.cluster import classes, published
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model.findings import Finding, Location
 from numalet.core.node.node import Node
-from numalet.io.documents import numa_node, numa_node_class
+from numalet.io.documents.cluster import numa_node, numa_node_class
 from numalet.io.kube_api import access, client
 from numalet.io.kube_api.client import RequestLimits
 from numalet.shared.publish import objects, view

@@ -19,7 +19,7 @@ from numalet.core.cluster import published
 from numalet.core.config.releases import table as releases
 from numalet.core.model.findings import BadInput, Location
 from numalet.core.workload.records import EventKind
-from numalet.io.documents import numa_node
+from numalet.io.documents.cluster import numa_node
 from numalet.shared.kubernetes import node_resource_topology
 from numalet.shared.publish import view
 from running import fake_api_server, hollow_fleets

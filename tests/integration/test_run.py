@@ -285,7 +285,7 @@ def test_the_shared_pool_shrinks_and_grows_for_those_who_run_in_it(tmp_path: Pat
 def test_an_agent_that_holds_the_root_folder_is_asked(tmp_path: Path) -> None:
     from numalet.agent.controller.store import Store
     from numalet.agent.run import beside_agent
-    from numalet.io.documents import pod_record
+    from numalet.io.documents.pods import pod_record
 
     store = Store(tmp_path, pod_record.encode, pod_record.decode)
     store.open()

@@ -20,7 +20,7 @@ from numalet.core.model import machine_queries as ask
 from numalet.core.model.findings import Location
 from numalet.core.model.kubelet_view import kubelet_view
 from numalet.io import machines
-from numalet.io.documents import cadvisor
+from numalet.io.documents.machine import cadvisor
 from numalet.io.machines import LoadedMachine
 from numalet.io.sysfs import discover
 from numalet.io.sysfs.archive import read_archive

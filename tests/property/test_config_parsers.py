@@ -19,7 +19,8 @@ from numalet.core.config.releases import flag_table
 from numalet.core.config.rules import NodeRules, StartRefused, StartStage
 from numalet.core.model.findings import BadInput
 from numalet.core.model.machine_info import CoreInfo, MachineInfo, NumaNodeInfo
-from numalet.io.documents import kubelet_config, yaml_source
+from numalet.io.documents.kubelet import kubelet_config
+from numalet.io.documents.text import yaml_source
 from numalet.wording import kubelet_start as wording
 
 pytestmark = pytest.mark.property

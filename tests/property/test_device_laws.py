@@ -25,7 +25,7 @@ from numalet.core.managers.device.preference import NO_SAY
 from numalet.core.model import numa_mask
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod
-from numalet.io.documents import device_file as device_document_reader
+from numalet.io.documents.machine import device_file as device_document_reader
 from values.device_bench import GPU, NIC, Plugins, container
 
 pytestmark = pytest.mark.property

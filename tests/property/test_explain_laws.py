@@ -36,7 +36,8 @@ from numalet.insight.explain.change import (
     WithoutPods,
 )
 from numalet.insight.simulate import recording
-from numalet.io.documents import kubelet_config, pod_manifest
+from numalet.io.documents.kubelet import kubelet_config
+from numalet.io.documents.pods import pod_manifest
 from values.builders import container, init, pod
 from values.explain_bench import GPU, GPUS, STATIC_CPUS, case, config, forever, session, shape
 

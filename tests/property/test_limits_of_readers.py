@@ -26,23 +26,14 @@ from numalet.core.workload.records import PodRecord
 from numalet.core.workload.run import PodRun
 from numalet.insight.usecases import scenario_file
 from numalet.io import devices, machines
-from numalet.io.documents import (
-    cluster_dump,
-    device_claims,
-    fleet_file,
-    kubelet_config,
-    kubelet_flags,
-    listed_pods,
-    numalet_config,
-    pod_manifest,
-    pod_record,
-    pod_trace,
-    workload,
-    yaml_source,
-)
-from numalet.io.documents.kubelet_config import ConfigSources
-from numalet.io.documents.typed import Place
-from numalet.io.documents.workload import WorkloadOptions
+from numalet.io.documents.claims import device_claims
+from numalet.io.documents.cluster import cluster_dump, fleet_file
+from numalet.io.documents.kubelet import kubelet_config, kubelet_flags, numalet_config
+from numalet.io.documents.kubelet.kubelet_config import ConfigSources
+from numalet.io.documents.pods import listed_pods, pod_manifest, pod_record, pod_trace, workload
+from numalet.io.documents.pods.workload import WorkloadOptions
+from numalet.io.documents.text import yaml_source
+from numalet.io.documents.text.typed import Place
 from numalet.io.kube_api import kubeconfig
 from property import test_readers_of_documents as good
 from running import agents

@@ -17,7 +17,7 @@ from numalet.core.node import largest_request
 from numalet.insight.lint import github, rows, rules, sarif, starting
 from numalet.insight.lint.sarif import SarifRow
 from numalet.insight.lint.subject import LintSubject
-from numalet.io.documents import kubelet_config
+from numalet.io.documents.kubelet import kubelet_config
 from numalet.wording import kubelet_start
 from values import builders
 

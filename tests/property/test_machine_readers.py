@@ -21,7 +21,7 @@ from numalet.core.model.machine import Machine
 from numalet.insight.maps.machine_map import View, machine_map
 from numalet.insight.output import json_schema, machine_document
 from numalet.io import machines
-from numalet.io.documents import cadvisor, machine_file
+from numalet.io.documents.machine import cadvisor, machine_file
 from numalet.io.sysfs import kernel_text
 from numalet.io.sysfs.discover import read_machine
 from numalet.io.sysfs.kernel_text import KernelTextError

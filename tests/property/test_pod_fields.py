@@ -15,9 +15,9 @@ import pytest
 from numalet.core.config.behaviour import EXACT
 from numalet.core.model.findings import BadInput, Findings
 from numalet.core.workload.records import PodRecord
-from numalet.io.documents import pod_manifest, pod_record
-from numalet.io.documents.pod_table import checking, quick
-from numalet.io.documents.pod_table.kinds import (
+from numalet.io.documents.pods import pod_manifest, pod_record
+from numalet.io.documents.pods.pod_table import checking, quick
+from numalet.io.documents.pods.pod_table.kinds import (
     FieldUse,
     Kind,
     ListOf,
@@ -28,9 +28,9 @@ from numalet.io.documents.pod_table.kinds import (
     Whole,
     reached,
 )
-from numalet.io.documents.pod_table.table import POD, WORKLOADS
-from numalet.io.documents.typed import Place
-from numalet.io.documents.workload import WorkloadOptions, decode_workload
+from numalet.io.documents.pods.pod_table.table import POD, WORKLOADS
+from numalet.io.documents.pods.workload import WorkloadOptions, decode_workload
+from numalet.io.documents.text.typed import Place
 from numalet.shared.kubernetes import pod_object as kube_pod
 from numalet.shared.kubernetes import table_columns
 from oracles import kubernetes_types

@@ -14,8 +14,8 @@ from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.pod import Container, ContainerKind, Pod
 from numalet.core.model.quantity import Quantity
 from numalet.insight.simulate import recording
-from numalet.io.documents import pod_manifest
-from numalet.io.documents.pod_manifest import LoadedPods, PodOptions
+from numalet.io.documents.pods import pod_manifest
+from numalet.io.documents.pods.pod_manifest import LoadedPods, PodOptions
 
 pytestmark = pytest.mark.property
 

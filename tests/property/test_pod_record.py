@@ -32,7 +32,7 @@ from numalet.core.workload.spec import (
     Workload,
     WorkloadSource,
 )
-from numalet.io.documents import pod_constraints, pod_record
+from numalet.io.documents.pods import pod_constraints, pod_record
 
 pytestmark = pytest.mark.property
 

@@ -19,7 +19,7 @@ from numalet.core.model.findings import Location
 from numalet.core.model.node_constraints import NodeIdentity
 from numalet.core.node.node import Node
 from numalet.core.snapshot import placement
-from numalet.io.documents import numa_node, numa_node_class
+from numalet.io.documents.cluster import numa_node, numa_node_class
 from numalet.shared.publish import objects
 from values import published_lives
 from values.published_lives import Life

@@ -20,18 +20,11 @@ from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.checkpoint import device_file as device_checkpoint
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.insight.usecases import scenario_document
-from numalet.io.documents import (
-    cadvisor,
-    device_file,
-    kubelet_config,
-    listed_pods,
-    machine_file,
-    numalet_config,
-    pod_manifest,
-    typed,
-    yaml_source,
-)
-from numalet.io.documents.typed import Place
+from numalet.io.documents.kubelet import kubelet_config, numalet_config
+from numalet.io.documents.machine import cadvisor, device_file, machine_file
+from numalet.io.documents.pods import listed_pods, pod_manifest
+from numalet.io.documents.text import typed, yaml_source
+from numalet.io.documents.text.typed import Place
 from values import full_pod, state_builders
 
 pytestmark = pytest.mark.property

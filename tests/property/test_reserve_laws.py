@@ -16,7 +16,8 @@ from numalet.core.config.rules import NodeRules
 from numalet.core.model.findings import Finding, Findings
 from numalet.core.model.machine_info import CoreInfo, HugePages, MachineInfo, NumaNodeInfo
 from numalet.core.model.quantity import Quantity
-from numalet.io.documents import kubelet_config, kubelet_config_edit, yaml_source
+from numalet.io.documents.kubelet import kubelet_config, kubelet_config_edit
+from numalet.io.documents.text import yaml_source
 
 pytestmark = pytest.mark.property
 

@@ -19,8 +19,8 @@ from numalet.core.model.findings import Finding, Findings
 from numalet.core.model.value import Mutable, Value
 from numalet.insight import usecases
 from numalet.io import documents
-from numalet.io.documents import type_mismatch, typed
-from numalet.io.documents.typed import Place
+from numalet.io.documents.text import type_mismatch, typed
+from numalet.io.documents.text.typed import Place
 
 Natural = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -108,7 +108,7 @@ def test_it_is_where_msgspec_says(value: object) -> None:
 def _structs() -> Iterator[type[msgspec.Struct]]:
     """Every shape of the readers."""
     for package in (documents, usecases):
-        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             for each in vars(importlib.import_module(module.name)).values():
                 # Findings and records of our own are structs too, which nothing is decoded into.
                 if not isinstance(each, type) or issubclass(each, Finding | Mutable | Value):

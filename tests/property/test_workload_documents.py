@@ -13,10 +13,10 @@ from numalet.core.model.findings import Findings
 from numalet.core.workload import lifecycle
 from numalet.core.workload.records import PodRecord
 from numalet.core.workload.static_pods import static_pod
-from numalet.io.documents import pod_record, workload_fields
-from numalet.io.documents.pod_table.table import TYPES
-from numalet.io.documents.typed import Place
-from numalet.io.documents.workload import WorkloadOptions, decode_workload
+from numalet.io.documents.pods import pod_record, workload_fields
+from numalet.io.documents.pods.pod_table.table import TYPES
+from numalet.io.documents.pods.workload import WorkloadOptions, decode_workload
+from numalet.io.documents.text.typed import Place
 from numalet.shared.kubernetes import pod_object as kube_pod
 from numalet.shared.kubernetes import table_columns
 from values.pod_runs import ADMITTED, START, accepted

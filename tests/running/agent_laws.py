@@ -19,7 +19,7 @@ from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot import invariants, placement
 from numalet.core.workload import lifecycle
 from numalet.core.workload.run import ContainerPhase, ContainerRun
-from numalet.io.documents import pod_record
+from numalet.io.documents.pods import pod_record
 from numalet.io.files import state_directory
 
 

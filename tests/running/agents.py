@@ -18,9 +18,9 @@ from numalet.agent.host.runtime.fake import FakeRuntime
 from numalet.core.model.findings import Findings
 from numalet.core.workload.records import PodRecord
 from numalet.core.workload.spec import Workload
-from numalet.io.documents import workload as workloads
-from numalet.io.documents.typed import Place
-from numalet.io.documents.workload import WorkloadOptions
+from numalet.io.documents.pods import workload as workloads
+from numalet.io.documents.pods.workload import WorkloadOptions
+from numalet.io.documents.text.typed import Place
 from numalet.io.machines import MachineChoice
 
 SHAPE = MachineChoice("2n8c1t", "16Gi")

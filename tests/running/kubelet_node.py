@@ -17,8 +17,8 @@ from numalet.core.model.pod import ContainerKey
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.core.snapshot import placement
-from numalet.io.documents import kubelet_config
-from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.documents.kubelet import kubelet_config
+from numalet.io.documents.kubelet.kubelet_config import ConfigSources
 from numalet.io.files import state_directory
 from running import agents
 

@@ -22,7 +22,7 @@ from numalet.cluster.hollow.kinds import NodeKind
 from numalet.core.config.rules import StartRefused
 from numalet.core.node import node as nodes
 from numalet.io import machines
-from numalet.io.documents import kubelet_config
+from numalet.io.documents.kubelet import kubelet_config
 from numalet.io.kube_api import follow, listing
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.follow import Changed, Deleted, Replaced

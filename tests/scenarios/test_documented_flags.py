@@ -9,7 +9,7 @@ from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import BadInput
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
-from numalet.io.documents.kubelet_config import Base, ConfigSources, load
+from numalet.io.documents.kubelet.kubelet_config import Base, ConfigSources, load
 from numalet.wording import kubelet_start
 from scenarios.machines import two_nodes
 

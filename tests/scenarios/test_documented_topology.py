@@ -17,7 +17,7 @@ from numalet.core.model.pod import Container, Pod, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Devices, Node
-from numalet.io.documents import kubelet_config
+from numalet.io.documents.kubelet import kubelet_config
 from numalet.wording import kubelet_start as wording
 from values.builders import container, init, pod
 from values.explain_bench import GPU, STATIC_CPUS, asking, config, session, shape

@@ -7,9 +7,9 @@ from dataclasses import replace
 from numalet.agent.servers.api.served import Served
 from numalet.core.model.findings import Findings
 from numalet.core.workload.records import PodRecord
-from numalet.io.documents import workload
-from numalet.io.documents.typed import Place
-from numalet.io.documents.workload import WorkloadOptions
+from numalet.io.documents.pods import workload
+from numalet.io.documents.pods.workload import WorkloadOptions
+from numalet.io.documents.text.typed import Place
 from servers.memory_door import MemoryDoor
 from servers.pods import pod
 

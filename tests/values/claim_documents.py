@@ -15,7 +15,9 @@ from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.node_constraints import NodeIdentity
 from numalet.insight.lint import rules
 from numalet.insight.lint.subject import LintSubject
-from numalet.io.documents import device_claims, pod_manifest, yaml_source
+from numalet.io.documents.claims import device_claims
+from numalet.io.documents.pods import pod_manifest
+from numalet.io.documents.text import yaml_source
 from values import builders
 
 NUMA = "resource.kubernetes.io/numaNode"

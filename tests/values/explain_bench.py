@@ -18,7 +18,7 @@ from numalet.insight.explain.cases import Case, OtherNode
 from numalet.insight.explain.tally import Tally
 from numalet.insight.simulate.session import Session
 from numalet.io import machines
-from numalet.io.documents import kubelet_config
+from numalet.io.documents.kubelet import kubelet_config
 from values.builders import simple
 
 GPU = "example.com/gpu"

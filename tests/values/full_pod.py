@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from numalet.io.documents.pod_table.kinds import (
+from numalet.io.documents.pods.pod_table.kinds import (
     Kind,
     ListOf,
     MapOf,
@@ -14,7 +14,7 @@ from numalet.io.documents.pod_table.kinds import (
     TextKind,
     Whole,
 )
-from numalet.io.documents.pod_table.table import POD
+from numalet.io.documents.pods.pod_table.table import POD
 
 HUGE: Final = 2**70
 ODD: Final[tuple[Any, ...]] = (

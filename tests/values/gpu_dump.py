@@ -9,8 +9,8 @@ from numalet.core.cluster import classes, published
 from numalet.core.cluster.building import POOL_LABEL
 from numalet.core.cluster.cluster import Cluster
 from numalet.core.cluster.objects import ListedNode
-from numalet.io.documents import numa_node, numa_node_class
-from numalet.io.documents.numa_node import NumaNodeSpec
+from numalet.io.documents.cluster import numa_node, numa_node_class
+from numalet.io.documents.cluster.numa_node import NumaNodeSpec
 from values import gpu_fleet, kube_lists
 
 

@@ -22,7 +22,7 @@ from numalet.core.model.node_constraints import NodeIdentity
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.io import machines
-from numalet.io.documents import kubelet_config
+from numalet.io.documents.kubelet import kubelet_config
 
 BEGINNING = datetime(2030, 1, 1, tzinfo=UTC)
 GPU = "example.com/gpu"

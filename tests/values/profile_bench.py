@@ -14,7 +14,7 @@ from numalet.core.node.node import Node, start
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
 from numalet.io.devices import named_devices
-from numalet.io.documents import kubelet_config
+from numalet.io.documents.kubelet import kubelet_config
 from numalet.io.machines import open_machine
 from values.builders import simple
 from values.explain_bench import asking

@@ -20,8 +20,8 @@ from numalet.core.model.pod import Pod
 from numalet.core.model.quantity import Quantity
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Devices, Node
-from numalet.io.documents import pod_manifest
-from numalet.io.documents.typed import Place
+from numalet.io.documents.pods import pod_manifest
+from numalet.io.documents.text.typed import Place
 
 MANAGERS = {"PodLevelResourceManagers": True}
 """The feature gates with which the managers of v1.36 place pods as a whole."""

@@ -163,7 +163,7 @@ def _run_upgrade(pieces: CheckInputs, after: str, options: CheckOptions, *, is_o
     from numalet.cli import upgrade_view
     from numalet.core.model.findings import Location
     from numalet.insight.usecases import upgrading
-    from numalet.io.documents import kubelet_version
+    from numalet.io.documents.kubelet import kubelet_version
 
     if not is_one:
         raise input_error.Conflict(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numalet.insight.fleet.traps import TrapFinder, Traps
     from numalet.insight.fleet.variants import NodeVariants
     from numalet.insight.output.fleet_fit_document import KeptAwayDocument
-    from numalet.io.documents.pod_shapes import PodShape
+    from numalet.io.documents.pods.pod_shapes import PodShape
 
 
 _ASKING: Final = "asking the nodes"

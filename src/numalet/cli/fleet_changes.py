@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numalet.core.cluster.cluster import Cluster
     from numalet.insight.fleet.variants import MachineShare, NodeVariants
     from numalet.insight.usecases.clusters import OpenedCluster
-    from numalet.io.documents.device_file import DeviceLists
+    from numalet.io.documents.machine.device_file import DeviceLists
 
 _NODES: Final = ",nodes="
 _FORM: Final = "[POOL=]MACHINE[,nodes=COUNT], COUNT a number or a percentage"

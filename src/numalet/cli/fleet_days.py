@@ -100,7 +100,7 @@ def replay(options: FleetReplayOptions) -> None:
     from numalet.insight.fleet.kube_scheduler import Scoring, Strategy
     from numalet.insight.fleet.preference import Preference
     from numalet.insight.fleet.replay import ReplayRules
-    from numalet.io.documents import pod_trace
+    from numalet.io.documents.pods import pod_trace
 
     named = {each.name: each.pod for each in fleet_sources.shapes(options.shapes)}
     arrivals = pod_trace.load(options.trace, named)

@@ -13,7 +13,7 @@ from numalet.core.model.findings import BadInput
 if TYPE_CHECKING:
     from numalet.insight.fleet.traps import Trap
     from numalet.insight.output.fleet_fit_document import KeptAwayDocument
-    from numalet.io.documents.pod_shapes import PodShape
+    from numalet.io.documents.pods.pod_shapes import PodShape
 
 How: TypeAlias = Literal["cordon", "taint", "undo"]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numalet.cluster.addresses import ListenAddress
     from numalet.core.cluster.cluster import Cluster
     from numalet.insight.usecases.clusters import ClusterSources, OpenedCluster
-    from numalet.io.documents.pod_shapes import PodShape
+    from numalet.io.documents.pods.pod_shapes import PodShape
 
 
 class FleetFormat(StrEnum):
@@ -68,7 +68,7 @@ Source = Annotated[SourceOptions, Part(panel="The cluster (by default that of th
 
 def shapes(given: Iterable[str]) -> tuple[PodShape, ...]:
     """Read the shapes. Raises ``BadInput``."""
-    from numalet.io.documents import pod_shapes
+    from numalet.io.documents.pods import pod_shapes
 
     return pod_shapes.load(given)
 

@@ -17,7 +17,7 @@ from numalet.core.model import input_error
 from numalet.core.model.findings import Findings, Location
 
 if TYPE_CHECKING:
-    from numalet.io.documents.kubelet_config import ConfigSources
+    from numalet.io.documents.kubelet.kubelet_config import ConfigSources
 
 _SEPARATORS: Final = {
     "--eviction-hard": "<",
@@ -84,7 +84,7 @@ class KubeletFlags(Options):
     def sources(self, config_file: Path | None) -> ConfigSources:
         """Return the sources of the configuration, with this file. Raises ``BadInput``."""
         from numalet.core.config.behaviour import Mode
-        from numalet.io.documents.kubelet_config import Base, ConfigSources
+        from numalet.io.documents.kubelet.kubelet_config import Base, ConfigSources
 
         classes = self.memory_node_classes
         return ConfigSources(

@@ -15,7 +15,7 @@ from numalet.core.model.findings import Findings, Location
 from numalet.wording.log_line import LogFormat
 
 if TYPE_CHECKING:
-    from numalet.io.documents.kubelet_version import KubeletAtHand
+    from numalet.io.documents.kubelet.kubelet_version import KubeletAtHand
     from numalet.io.machines import MachineChoice
 
 
@@ -49,7 +49,7 @@ class ReleaseOptions(Options):
         """Return the kubelet of the given version. Raises ``BadInput`` for an invalid one."""
         if self.kubelet_version is None:
             return ()
-        from numalet.io.documents import kubelet_version
+        from numalet.io.documents.kubelet import kubelet_version
 
         findings = Findings()
         kubelets = kubelet_version.of_option(self.kubelet_version, findings)
@@ -122,7 +122,7 @@ class PodChoice(Options):
 
     def fields(self) -> dict[str, Any]:
         """Return the fields for a command's inputs."""
-        from numalet.io.documents import pod_resources
+        from numalet.io.documents.pods import pod_resources
 
         return {
             "node_name": self.node_name,

@@ -104,7 +104,7 @@ def show(options: ShowOptions) -> None:
     from numalet.cli import state_view
     from numalet.insight.state import holder_map, pod_names, reading
     from numalet.insight.usecases import state_doctor
-    from numalet.io.documents import listed_pods
+    from numalet.io.documents.pods import listed_pods
 
     source = state_doctor.read(options.path)
     names = listed_pods.load(options.pods)

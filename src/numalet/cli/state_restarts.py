@@ -103,7 +103,7 @@ def upgrade_check(options: UpgradeCheckOptions) -> None:
     from numalet.core.config.releases.table import NEWEST
     from numalet.insight.usecases import state_doctor, upgrading
     from numalet.insight.usecases.checking import CheckInputs
-    from numalet.io.documents import kubelet_version
+    from numalet.io.documents.kubelet import kubelet_version
 
     before, after = options.before, options.after
     first = None if before is None else kubelet_version.of_name(before, "--from")

@@ -10,9 +10,9 @@ from numalet.cluster import object_kinds
 from numalet.cluster.object_kinds import OBJECT_KINDS, OLD_BUDGETS, ObjectKind
 from numalet.core.cluster.objects import ClusterObjects
 from numalet.core.model.findings import BadInput
-from numalet.io.documents import cluster_decoder
-from numalet.io.documents.cluster_decoder import ObjectDecoder
-from numalet.io.documents.typed import Place
+from numalet.io.documents.cluster import cluster_decoder
+from numalet.io.documents.cluster.cluster_decoder import ObjectDecoder
+from numalet.io.documents.text.typed import Place
 from numalet.io.kube_api import client, listing
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient

@@ -35,9 +35,9 @@ from numalet.core.cluster.cluster import (
 )
 from numalet.core.cluster.objects import ListedNode, ListedState
 from numalet.core.model.findings import Finding
-from numalet.io.documents import cluster_decoder, numa_node
-from numalet.io.documents.cluster_decoder import ObjectDecoder
-from numalet.io.documents.typed import Place
+from numalet.io.documents.cluster import cluster_decoder, numa_node
+from numalet.io.documents.cluster.cluster_decoder import ObjectDecoder
+from numalet.io.documents.text.typed import Place
 from numalet.io.kube_api import follow
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.follow import (

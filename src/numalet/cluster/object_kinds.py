@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from numalet.core.model.value import Value
-from numalet.io.documents import numa_node, numa_node_class
+from numalet.io.documents.cluster import numa_node, numa_node_class
 from numalet.io.kube_api import listing, paths
 from numalet.io.kube_api.listing import ApiCollection, ObjectMeta
 from numalet.shared.kubernetes import node_resource_topology

@@ -17,8 +17,8 @@ from numalet.insight.fleet.assessing import Assessor
 from numalet.insight.fleet.fit import Fit
 from numalet.insight.fleet.heat import FleetCell, FleetMap, FleetMapper, MappedPool
 from numalet.insight.fleet.traps import TrapFinder, Traps
-from numalet.io.documents import pod_shapes
-from numalet.io.documents.pod_shapes import PodShape
+from numalet.io.documents.pods import pod_shapes
+from numalet.io.documents.pods.pod_shapes import PodShape
 from numalet.wording import numbers
 
 _GIB: Final = 1 << 30

@@ -28,8 +28,8 @@ from numalet.insight.maps.node_map import NodeMap
 from numalet.insight.output import explanation_document
 from numalet.insight.output.explanation_types import Explanation
 from numalet.insight.simulate.session import Session
-from numalet.io.documents import pod_manifest
-from numalet.io.documents.pod_manifest import PodOptions
+from numalet.io.documents.pods import pod_manifest
+from numalet.io.documents.pods.pod_manifest import PodOptions
 from numalet.wording import kubelet, kubelet_start
 
 # A link contains the manifest.

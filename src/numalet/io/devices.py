@@ -12,8 +12,9 @@ from pathlib import Path
 from numalet.core.managers.device.inventory import Device
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Findings, Location
-from numalet.io.documents import device_file, profile_library, yaml_source
-from numalet.io.documents.device_file import DeviceLists
+from numalet.io.documents.machine import device_file, profile_library
+from numalet.io.documents.machine.device_file import DeviceLists
+from numalet.io.documents.text import yaml_source
 from numalet.io.machines import LoadedMachine
 
 

@@ -16,8 +16,8 @@ from typing import Final
 
 from numalet.core.config.behaviour import Mode
 from numalet.core.model.value import Value
-from numalet.io.documents import flag_words, kubelet_flags
-from numalet.io.documents.kubelet_config import Base, ConfigSources
+from numalet.io.documents.kubelet import flag_words, kubelet_flags
+from numalet.io.documents.kubelet.kubelet_config import Base, ConfigSources
 from numalet.wording.kubelet_start import ROOT_DIR
 
 PROC: Final = Path("/proc")

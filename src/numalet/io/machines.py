@@ -19,17 +19,17 @@ from numalet.core.model.kubelet_view import kubelet_view
 from numalet.core.model.machine import Machine
 from numalet.core.model.machine_info import HugePages, MachineInfo
 from numalet.core.model.value import ShownValue, Value, field
-from numalet.io.documents import (
+from numalet.io.documents.machine import (
     cadvisor,
     device_file,
     machine_file,
     machine_listing,
     machine_sizes,
     profile_library,
-    yaml_source,
 )
-from numalet.io.documents.device_file import DeviceLists
-from numalet.io.documents.typed import Place
+from numalet.io.documents.machine.device_file import DeviceLists
+from numalet.io.documents.text import yaml_source
+from numalet.io.documents.text.typed import Place
 from numalet.io.findings.machines import (
     MachineNoteMemoryAssumed,
     MachineNotePagesAssumed,

@@ -20,7 +20,7 @@ from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.core.workload import rejections
 from numalet.core.workload.run import Cause
-from numalet.io.documents import pod_record
+from numalet.io.documents.pods import pod_record
 from numalet.io.findings.files import RecordTextOnly
 from numalet.shared.findings import runtime
 from numalet.shared.findings.runtime import RuntimeNotExecutable, RuntimeProgramNotFound

@@ -16,7 +16,7 @@ from numalet.cli.node_options import DeviceOptions, MachineOptions
 from numalet.cli.options import REQUIRED, Options, Part, argument, option, with_options
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput
-from numalet.io.documents.kubelet_config import Base, ConfigSources
+from numalet.io.documents.kubelet.kubelet_config import Base, ConfigSources
 from numalet.io.machines import MachineChoice
 
 

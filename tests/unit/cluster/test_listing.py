@@ -13,7 +13,7 @@ from numalet.cluster import keeping, listing
 from numalet.core.cluster.objects import ListedNode
 from numalet.core.model.findings import BadInput
 from numalet.insight.fleet.keeping_away import KeepAway
-from numalet.io.documents import cluster_dump, numa_node, numa_node_class
+from numalet.io.documents.cluster import cluster_dump, numa_node, numa_node_class
 from numalet.io.kube_api.listing import PAGE_ITEMS
 from running import fake_api_server
 from running.fake_api_server import FakeApiServer

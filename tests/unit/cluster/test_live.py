@@ -15,7 +15,7 @@ import pytest
 from numalet.cluster.live import LiveCluster
 from numalet.core.cluster import published
 from numalet.core.cluster.cluster import Cluster, Origin
-from numalet.io.documents import numa_node_class
+from numalet.io.documents.cluster import numa_node_class
 from numalet.io.kube_api import client
 from numalet.io.kube_api.client import RequestLimits
 from numalet.io.kube_api.pace import Pace

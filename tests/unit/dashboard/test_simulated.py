@@ -15,7 +15,7 @@ from numalet.insight.decision_notes import DecisionEvicted
 from numalet.insight.simulate.session import AdmitStep, RemoveStep
 from numalet.insight.usecases import simulating
 from numalet.insight.usecases.simulating import SimulateInputs
-from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.documents.kubelet.kubelet_config import ConfigSources
 from numalet.io.machines import MachineChoice
 
 _AT = datetime(2026, 1, 1, tzinfo=UTC)

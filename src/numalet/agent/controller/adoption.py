@@ -21,8 +21,8 @@ from numalet.core.model.value import Value, replace
 from numalet.core.workload.records import PodRecord
 from numalet.core.workload.run import ContainerPhase, ContainerRun, PodRun, Verdict
 from numalet.core.workload.spec import Runner, of_command
-from numalet.io.documents.typed import Place
-from numalet.io.documents.workload import WorkloadOptions, decode_workload
+from numalet.io.documents.pods.workload import WorkloadOptions, decode_workload
+from numalet.io.documents.text.typed import Place
 from numalet.shared.findings.agent import (
     AgentCommandsAdopted,
 )

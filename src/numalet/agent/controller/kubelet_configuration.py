@@ -20,8 +20,8 @@ from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.value import Value, replace
 from numalet.io import kubelet_program, kubelets
-from numalet.io.documents import kubelet_config
-from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.documents.kubelet import kubelet_config
+from numalet.io.documents.kubelet.kubelet_config import ConfigSources
 from numalet.io.kubelets import KubeletProcess
 
 _Identity: TypeAlias = tuple[object, ...]

@@ -21,10 +21,10 @@ from numalet.core.model.value import Value
 from numalet.core.workload import static_pods
 from numalet.core.workload.spec import Workload, WorkloadSource
 from numalet.io import os_problem
-from numalet.io.documents import typed, yaml_source
-from numalet.io.documents import workload as workloads
-from numalet.io.documents.typed import Place
-from numalet.io.documents.workload import Programs, WorkloadOptions
+from numalet.io.documents.pods import workload as workloads
+from numalet.io.documents.pods.workload import Programs, WorkloadOptions
+from numalet.io.documents.text import typed, yaml_source
+from numalet.io.documents.text.typed import Place
 from numalet.io.files import folder_news, trust
 from numalet.io.findings.documents import DocumentUnreadable
 from numalet.shared.findings.agent import ManifestsBug

@@ -22,7 +22,7 @@ from typing import Final
 import msgspec
 
 from numalet.core.model.value import Value
-from numalet.io.documents import yaml_source
+from numalet.io.documents.text import yaml_source
 from numalet.io.files import atomic
 
 FILE_NAME: Final = "pods.jsonl"

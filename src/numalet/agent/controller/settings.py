@@ -35,9 +35,9 @@ from numalet.core.model.value import Value, field, replace
 from numalet.io import devices as device_door
 from numalet.io import kubelets
 from numalet.io.agent_client.places import SYSTEM_ROOT
-from numalet.io.documents import kubelet_config, kubelet_version
-from numalet.io.documents.kubelet_config import ConfigSources, LoadedConfig
-from numalet.io.documents.kubelet_version import KubeletAtHand
+from numalet.io.documents.kubelet import kubelet_config, kubelet_version
+from numalet.io.documents.kubelet.kubelet_config import ConfigSources, LoadedConfig
+from numalet.io.documents.kubelet.kubelet_version import KubeletAtHand
 from numalet.io.files import trust
 from numalet.io.machines import LoadedMachine, MachineChoice
 from numalet.shared.kubernetes import node_object

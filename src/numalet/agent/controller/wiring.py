@@ -50,7 +50,7 @@ from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.value import Value, field, replace
 from numalet.core.workload.records import NodeEvent
 from numalet.io.agent_client.places import SOCKET_NAME
-from numalet.io.documents import pod_record
+from numalet.io.documents.pods import pod_record
 from numalet.shared.findings.agent import AgentRootUnusable
 from numalet.wording.log_line import LogLine
 

@@ -26,7 +26,7 @@ from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.value import Value, field, replace
 from numalet.io import kubelets
-from numalet.io.documents import kubelet_config
+from numalet.io.documents.kubelet import kubelet_config
 from numalet.io.kube_api import client, paths
 from numalet.io.kube_api.access import Access
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable

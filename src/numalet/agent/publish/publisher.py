@@ -19,7 +19,7 @@ from numalet.core.config.numalet_config import PublishSettings
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.value import Mutable, Value, replace
-from numalet.io.documents import numa_node
+from numalet.io.documents.cluster import numa_node
 from numalet.io.kube_api import access as accesses
 from numalet.io.kube_api import paths
 from numalet.io.kube_api.access import Access

@@ -18,8 +18,8 @@ from numalet.core.model.findings import Findings
 from numalet.core.model.value import Mutable, Value, replace
 from numalet.insight.rejections import rejected_pod
 from numalet.insight.rejections.rejected_pod import OwnerLink, RejectedPod
-from numalet.io.documents.cluster_pods import PodReader
-from numalet.io.documents.typed import Place
+from numalet.io.documents.cluster.cluster_pods import PodReader
+from numalet.io.documents.text.typed import Place
 from numalet.io.kube_api import follow, listing, paths
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.follow import (

@@ -18,8 +18,8 @@ from numalet.core.model.findings import BadInput, Findings
 from numalet.insight.rejections import patches
 from numalet.insight.rejections.actions import Action
 from numalet.insight.rejections.shape_questions import SuspendedJob
-from numalet.io.documents.cluster_pods import PodReader
-from numalet.io.documents.typed import Place
+from numalet.io.documents.cluster.cluster_pods import PodReader
+from numalet.io.documents.text.typed import Place
 from numalet.io.kube_api import client, follow, listing, paths
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient

@@ -25,7 +25,7 @@ from numalet.cluster.doctor.facts import (
     ZoneOwners,
     contradictions,
 )
-from numalet.io.documents import numa_node, numa_node_class
+from numalet.io.documents.cluster import numa_node, numa_node_class
 from numalet.io.kube_api import paths
 from numalet.io.kube_api.answers import ApiRefused
 from numalet.io.kube_api.client import ApiClient

@@ -27,7 +27,7 @@ from numalet.cluster.doctor.findings import (
 )
 from numalet.core.config.releases.versions import MinorVersion, minor_version
 from numalet.core.model.findings import Finding
-from numalet.io.documents import numa_node, numa_node_class
+from numalet.io.documents.cluster import numa_node, numa_node_class
 from numalet.shared.kubernetes import node_resource_topology
 from numalet.wording.numbers import counted
 

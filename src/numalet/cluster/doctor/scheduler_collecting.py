@@ -28,7 +28,7 @@ from numalet.core.model.findings import BadInput
 from numalet.core.model.go_duration import DurationError
 from numalet.insight.fleet.keeping_away import TAINT_KEY
 from numalet.insight.rejections import patches
-from numalet.io.documents import yaml_source
+from numalet.io.documents.text import yaml_source
 from numalet.io.kube_api import paths
 from numalet.io.kube_api.answers import ApiRefused
 from numalet.io.kube_api.client import ApiClient

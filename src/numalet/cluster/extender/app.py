@@ -24,7 +24,7 @@ from numalet.cluster.extender.metrics import CallResult
 from numalet.cluster.extender.state import ExtenderState
 from numalet.core.model.findings import BadInput
 from numalet.core.model.value import Value
-from numalet.io.documents.cluster_pods import PodReader
+from numalet.io.documents.cluster.cluster_pods import PodReader
 from numalet.shared.web import pages
 
 LARGEST_BODY_BYTES: Final = 80 * 1024 * 1024

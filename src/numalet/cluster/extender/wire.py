@@ -16,8 +16,8 @@ from numalet.cluster.extender.findings import ExtenderBodyUnreadable
 from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.model.findings import BadInput, Finding, Findings
 from numalet.insight.scheduling.filtering import Filtered
-from numalet.io.documents.cluster_pods import PodReader
-from numalet.io.documents.typed import Place
+from numalet.io.documents.cluster.cluster_pods import PodReader
+from numalet.io.documents.text.typed import Place
 
 MOST_NODES: Final = 20_000
 """Clusters of 5,000 nodes are the largest that Kubernetes supports."""

@@ -22,7 +22,7 @@ from numalet.core.model import go_duration, input_error, node_constraints
 from numalet.core.model.findings import Finding, Findings, Location
 from numalet.core.model.value import Value
 from numalet.core.workload.records import EventKind
-from numalet.io.documents import node_labels
+from numalet.io.documents.cluster import node_labels
 from numalet.io.kube_api import access, client
 from numalet.io.kube_api.access import Access
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable

@@ -22,8 +22,8 @@ from numalet.core.model.value import Value
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.io.devices import devices_on
-from numalet.io.documents import kubelet_config
-from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.documents.kubelet import kubelet_config
+from numalet.io.documents.kubelet.kubelet_config import ConfigSources
 from numalet.io.machines import MachineChoice
 
 _NOT_IN_LABELS: Final = re.compile(r"[^A-Za-z0-9_.-]+")

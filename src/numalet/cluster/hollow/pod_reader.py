@@ -19,9 +19,9 @@ from numalet.core.model.go_duration import DurationError
 from numalet.core.model.pod_standing import TERMINAL_PHASES
 from numalet.core.model.value import Value
 from numalet.core.workload.spec import ContainerSpec, RestartPolicy, Workload
-from numalet.io.documents import pod_document
-from numalet.io.documents.pod_document import PodIdentity
-from numalet.io.documents.typed import Place
+from numalet.io.documents.pods import pod_document
+from numalet.io.documents.pods.pod_document import PodIdentity
+from numalet.io.documents.text.typed import Place
 
 RUNS_FOR: Final = "numalet.dev/runs-for"
 INIT_RUNS_FOR: Final = "numalet.dev/init-runs-for"

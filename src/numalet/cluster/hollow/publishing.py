@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 from numalet.cluster.hollow.kinds import NodeKind
 from numalet.cluster.hollow.members import Member
-from numalet.io.documents import numa_node
+from numalet.io.documents.cluster import numa_node
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.pace import Backoff, Pace

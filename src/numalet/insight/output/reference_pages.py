@@ -18,8 +18,8 @@ from numalet.core.config.releases.release import Gate, Maturity, Release, Releas
 from numalet.core.config.releases.rule import Rule
 from numalet.core.config.releases.table import RELEASES
 from numalet.insight.upgrade.gates import deciding, standing
-from numalet.io.documents import config_parts, vendor_table
-from numalet.io.documents.vendor_format import VendorFormat
+from numalet.io.documents.kubelet import config_parts, vendor_table
+from numalet.io.documents.kubelet.vendor_format import VendorFormat
 
 _MARK: Final = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

@@ -37,8 +37,9 @@ from numalet.insight.output.simulation_types import NotStartedDocument, Simulati
 from numalet.insight.output.upgrade_document import UpgradeDocument
 from numalet.insight.output.what_if_document import Matrix
 from numalet.insight.state.holder_map import StateMap
-from numalet.io.documents import fleet_file_types, numalet_config_types
-from numalet.io.documents.typed import PUBLISHED_AS
+from numalet.io.documents.cluster import fleet_file_types
+from numalet.io.documents.kubelet import numalet_config_types
+from numalet.io.documents.text.typed import PUBLISHED_AS
 
 INPUTS: Final[Mapping[str, tuple[type[Any], ...]]] = MappingProxyType(
     {

@@ -18,8 +18,8 @@ from numalet.insight.output.fleet_fit_document import shape_name
 from numalet.insight.python_api.nodes import choices
 from numalet.insight.usecases import clusters
 from numalet.insight.usecases.clusters import ClusterSources
-from numalet.io.documents import pod_shapes
-from numalet.io.documents.pod_shapes import PodShape
+from numalet.io.documents.pods import pod_shapes
+from numalet.io.documents.pods.pod_shapes import PodShape
 
 Paths: TypeAlias = str | PathLike[str] | Iterable[str | PathLike[str]]
 Shape: TypeAlias = Pod | str | PathLike[str]

@@ -23,7 +23,8 @@ from numalet.core.model.value import replace
 from numalet.core.node import node as nodes
 from numalet.core.node.node import NO_DEVICES, Devices, Node
 from numalet.core.snapshot.slots import ExtraManager
-from numalet.io.documents import device_file, kubelet_version
+from numalet.io.documents.kubelet import kubelet_version
+from numalet.io.documents.machine import device_file
 from numalet.io.machines import LoadedMachine, open_machine
 
 T = TypeVar("T")

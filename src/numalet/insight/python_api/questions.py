@@ -40,7 +40,7 @@ from numalet.insight.state.restart_check import RestoreCheck
 from numalet.insight.state.verify import FileReport
 from numalet.insight.usecases import comparing, explaining, reserving, state_doctor
 from numalet.insight.usecases.reserving import Plan
-from numalet.io.documents import node_labels
+from numalet.io.documents.cluster import node_labels
 from numalet.io.machines import LoadedMachine, open_machine
 
 AnyPath: TypeAlias = str | PathLike[str]

@@ -24,14 +24,17 @@ from numalet.insight.lint.subject import LintSubject
 from numalet.insight.usecases import live_host
 from numalet.insight.usecases.kubelet_at_hand import with_kubelets
 from numalet.io.devices import devices_on
-from numalet.io.documents import device_claims, kubelet_config, pod_manifest, yaml_source
-from numalet.io.documents import node_labels as node_identities
-from numalet.io.documents.device_claims import LoadedClaims
-from numalet.io.documents.kubelet_config import ConfigSources, GatheredConfig, LoadedConfig
-from numalet.io.documents.kubelet_version import KubeletAtHand
-from numalet.io.documents.pod_manifest import LoadedPods, PodOptions
-from numalet.io.documents.pod_resources import PodSource
-from numalet.io.documents.yaml_source import YamlDocument
+from numalet.io.documents.claims import device_claims
+from numalet.io.documents.claims.device_claims import LoadedClaims
+from numalet.io.documents.cluster import node_labels as node_identities
+from numalet.io.documents.kubelet import kubelet_config
+from numalet.io.documents.kubelet.kubelet_config import ConfigSources, GatheredConfig, LoadedConfig
+from numalet.io.documents.kubelet.kubelet_version import KubeletAtHand
+from numalet.io.documents.pods import pod_manifest
+from numalet.io.documents.pods.pod_manifest import LoadedPods, PodOptions
+from numalet.io.documents.pods.pod_resources import PodSource
+from numalet.io.documents.text import yaml_source
+from numalet.io.documents.text.yaml_source import YamlDocument
 from numalet.io.files import state_directory
 from numalet.io.machines import LoadedMachine, MachineChoice
 

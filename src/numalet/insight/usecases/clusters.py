@@ -21,7 +21,8 @@ from numalet.core.model.findings import BadInput
 from numalet.core.model.value import Value, field, replace
 from numalet.insight.usecases import fleets
 from numalet.insight.usecases.fleets import Fleet
-from numalet.io.documents import cluster_dump, fleet_file, yaml_source
+from numalet.io.documents.cluster import cluster_dump, fleet_file
+from numalet.io.documents.text import yaml_source
 
 
 class ClusterSources(Value, kw_only=True):

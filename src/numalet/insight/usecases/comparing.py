@@ -23,16 +23,12 @@ from numalet.insight.usecases.findings import amounts_derived, no_pods, pods_ign
 from numalet.insight.usecases.kubelet_at_hand import with_kubelets
 from numalet.insight.usecases.simulating import SimulateInputs
 from numalet.io import machines
-from numalet.io.documents import (
-    kubelet_config,
-    kubelet_flags,
-    kubelet_version,
-    pod_manifest,
-    yaml_source,
-)
-from numalet.io.documents import node_labels as node_identities
-from numalet.io.documents.kubelet_config import ConfigSources
-from numalet.io.documents.pod_manifest import PodOptions
+from numalet.io.documents.cluster import node_labels as node_identities
+from numalet.io.documents.kubelet import kubelet_config, kubelet_flags, kubelet_version
+from numalet.io.documents.kubelet.kubelet_config import ConfigSources
+from numalet.io.documents.pods import pod_manifest
+from numalet.io.documents.pods.pod_manifest import PodOptions
+from numalet.io.documents.text import yaml_source
 
 LIVE: Final = "this machine"
 NO_FILE: Final = "no file"

@@ -27,14 +27,11 @@ from numalet.insight.state import holder_map, pod_names, reading
 from numalet.insight.usecases import simulating
 from numalet.insight.usecases.findings import pods_ignored
 from numalet.insight.usecases.simulating import Prepared, SimulateInputs
-from numalet.io.documents import (
-    listed_pods,
-    pod_manifest,
-    yaml_source,
-)
-from numalet.io.documents.listed_pods import PodNames
-from numalet.io.documents.pod_history import RecordedRejection
-from numalet.io.documents.pod_manifest import PodOptions
+from numalet.io.documents.pods import listed_pods, pod_manifest
+from numalet.io.documents.pods.listed_pods import PodNames
+from numalet.io.documents.pods.pod_history import RecordedRejection
+from numalet.io.documents.pods.pod_manifest import PodOptions
+from numalet.io.documents.text import yaml_source
 from numalet.io.machines import LoadedMachine
 
 

@@ -9,7 +9,7 @@ from numalet.core.config.releases.release import ReleaseRules
 from numalet.core.model import input_error
 from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.pod import Pod
-from numalet.io.documents.pod_manifest import Ignored
+from numalet.io.documents.pods.pod_manifest import Ignored
 from numalet.wording import numbers
 
 

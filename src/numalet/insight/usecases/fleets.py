@@ -19,21 +19,15 @@ from numalet.core.model.value import Value, replace
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.io.devices import devices_on
-from numalet.io.documents import (
-    device_file,
-    fleet_file,
-    kube_objects,
-    kubelet_config,
-    pod_document,
-    pod_shapes,
-    pod_templates,
-    profile_library,
-    yaml_source,
-)
-from numalet.io.documents.fleet_file import FleetFile, FleetPool
-from numalet.io.documents.kube_objects import KubeObject
-from numalet.io.documents.kubelet_config import ConfigSources
-from numalet.io.documents.pod_document import PodIdentity
+from numalet.io.documents.cluster import fleet_file
+from numalet.io.documents.cluster.fleet_file import FleetFile, FleetPool
+from numalet.io.documents.kubelet import kubelet_config
+from numalet.io.documents.kubelet.kubelet_config import ConfigSources
+from numalet.io.documents.machine import device_file, profile_library
+from numalet.io.documents.pods import pod_document, pod_shapes, pod_templates
+from numalet.io.documents.pods.pod_document import PodIdentity
+from numalet.io.documents.text import kube_objects, yaml_source
+from numalet.io.documents.text.kube_objects import KubeObject
 from numalet.io.machines import LoadedMachine, open_machine
 
 _HOSTNAME: Final = "kubernetes.io/hostname"

@@ -19,9 +19,9 @@ from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.value import Value, replace
 from numalet.io import devices, kubelet_program, kubelets, os_problem
-from numalet.io.documents.device_file import DeviceLists
-from numalet.io.documents.kubelet_config import Base, ConfigSources
-from numalet.io.documents.kubelet_version import KubeletAtHand, ShownBy
+from numalet.io.documents.kubelet.kubelet_config import Base, ConfigSources
+from numalet.io.documents.kubelet.kubelet_version import KubeletAtHand, ShownBy
+from numalet.io.documents.machine.device_file import DeviceLists
 from numalet.io.files import kubelet_pod_folders, state_directory
 from numalet.io.kubelets import KubeletProcess
 from numalet.io.machines import LoadedMachine

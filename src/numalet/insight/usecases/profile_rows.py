@@ -6,8 +6,8 @@ from numalet.core.model.findings import NOWHERE
 from numalet.insight.maps import machine_map
 from numalet.insight.maps.machine_map import ProfileRow
 from numalet.io import devices, machines
-from numalet.io.documents import profile_library
-from numalet.io.documents.profile_library import PREFIX
+from numalet.io.documents.machine import profile_library
+from numalet.io.documents.machine.profile_library import PREFIX
 
 
 def profile_rows() -> tuple[ProfileRow, ...]:

@@ -9,7 +9,7 @@ from numalet.core.config.rules import StartRefused
 from numalet.core.model import input_error
 from numalet.core.model.findings import Finding, Severity
 from numalet.insight.simulate.session import Session
-from numalet.io.documents.pod_manifest import LoadedPods
+from numalet.io.documents.pods.pod_manifest import LoadedPods
 
 
 def contradictions(session: Session | StartRefused, pods: LoadedPods) -> Mapping[str, Finding]:

@@ -19,7 +19,7 @@ from numalet.insight.simulate.comparison import OutcomeDifference
 from numalet.insight.simulate.runner import Failed, Passed, Skipped
 from numalet.insight.usecases import scenario_document, scenario_file
 from numalet.insight.usecases.scenario_file import RawScenario
-from numalet.io.documents import kubelet_version
+from numalet.io.documents.kubelet import kubelet_version
 
 _CHUNK = 8
 

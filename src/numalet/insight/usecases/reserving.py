@@ -36,8 +36,9 @@ from numalet.core.model.findings import (
 from numalet.core.model.machine_info import MachineInfo, OperatingSystem
 from numalet.core.model.value import Value, field, replace
 from numalet.insight.usecases.kubelet_at_hand import with_kubelets
-from numalet.io.documents import kubelet_config, kubelet_config_edit, yaml_source
-from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.documents.kubelet import kubelet_config, kubelet_config_edit
+from numalet.io.documents.kubelet.kubelet_config import ConfigSources
+from numalet.io.documents.text import yaml_source
 from numalet.io.files import atomic, backups
 from numalet.io.machines import MachineChoice
 

@@ -29,16 +29,11 @@ from numalet.insight.simulate.session import (
     StateFiles,
     Step,
 )
-from numalet.io.documents import (
-    device_file,
-    kubelet_config,
-    kubelet_version,
-    machine_file,
-    numalet_config,
-    pod_manifest,
-    typed,
-)
-from numalet.io.documents.typed import Place
+from numalet.io.documents.kubelet import kubelet_config, kubelet_version, numalet_config
+from numalet.io.documents.machine import device_file, machine_file
+from numalet.io.documents.pods import pod_manifest
+from numalet.io.documents.text import typed
+from numalet.io.documents.text.typed import Place
 from numalet.wording import kubelet_start
 
 _MEMBERS: Final = (

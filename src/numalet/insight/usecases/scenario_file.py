@@ -21,11 +21,9 @@ from numalet.core.model.findings import BadInput, Location
 from numalet.core.model.value import Value
 from numalet.insight.simulate.session import Scenario
 from numalet.insight.usecases import scenario_document
-from numalet.io.documents import (
-    yaml_source,
-)
-from numalet.io.documents.typed import Place
-from numalet.io.documents.yaml_source import YamlDocument
+from numalet.io.documents.text import yaml_source
+from numalet.io.documents.text.typed import Place
+from numalet.io.documents.text.yaml_source import YamlDocument
 from numalet.io.findings.documents import (
     DocumentTooLarge,
     DocumentTooManyObjects,

@@ -31,14 +31,16 @@ from numalet.insight.usecases import (
 )
 from numalet.insight.usecases.findings import amounts_derived, no_pods
 from numalet.insight.usecases.kubelet_at_hand import UsedKubelet, with_kubelets
-from numalet.io.documents import kubelet_config, kubelet_version, pod_manifest, yaml_source
-from numalet.io.documents import node_labels as node_identities
-from numalet.io.documents.kubelet_config import Base, ConfigSources, LoadedConfig
-from numalet.io.documents.pod_history import RecordedRejection
-from numalet.io.documents.pod_manifest import Ignored, PodOptions
-from numalet.io.documents.pod_resources import PodSource
-from numalet.io.documents.typed import Place
-from numalet.io.documents.yaml_source import YamlDocument
+from numalet.io.documents.cluster import node_labels as node_identities
+from numalet.io.documents.kubelet import kubelet_config, kubelet_version
+from numalet.io.documents.kubelet.kubelet_config import Base, ConfigSources, LoadedConfig
+from numalet.io.documents.pods import pod_manifest
+from numalet.io.documents.pods.pod_history import RecordedRejection
+from numalet.io.documents.pods.pod_manifest import Ignored, PodOptions
+from numalet.io.documents.pods.pod_resources import PodSource
+from numalet.io.documents.text import yaml_source
+from numalet.io.documents.text.typed import Place
+from numalet.io.documents.text.yaml_source import YamlDocument
 from numalet.io.files import state_directory
 from numalet.io.files.state_directory import StateDirectory
 from numalet.io.machines import MachineChoice

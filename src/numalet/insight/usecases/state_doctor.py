@@ -21,12 +21,13 @@ from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value
 from numalet.insight.usecases.kubelet_at_hand import with_kubelets
 from numalet.io import kubelets
-from numalet.io.documents import kubelet_config, pod_manifest
-from numalet.io.documents import node_labels as node_identities
-from numalet.io.documents.kubelet_config import ConfigSources, LoadedConfig
-from numalet.io.documents.kubelet_version import KubeletAtHand
-from numalet.io.documents.pod_manifest import PodOptions
-from numalet.io.documents.pod_resources import PodSource
+from numalet.io.documents.cluster import node_labels as node_identities
+from numalet.io.documents.kubelet import kubelet_config
+from numalet.io.documents.kubelet.kubelet_config import ConfigSources, LoadedConfig
+from numalet.io.documents.kubelet.kubelet_version import KubeletAtHand
+from numalet.io.documents.pods import pod_manifest
+from numalet.io.documents.pods.pod_manifest import PodOptions
+from numalet.io.documents.pods.pod_resources import PodSource
 from numalet.io.files import atomic, backups, intent, kubelet_pod_folders, state_directory
 from numalet.io.machines import LoadedMachine, MachineChoice
 

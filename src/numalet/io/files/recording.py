@@ -14,7 +14,7 @@ from typing import Any, Final
 from numalet.core.model import input_error
 from numalet.core.model.findings import Location
 from numalet.core.model.value import Value
-from numalet.io.documents import yaml_source
+from numalet.io.documents.text import yaml_source
 from numalet.io.files import atomic
 
 SUFFIX: Final = ".jsonl"

@@ -17,7 +17,7 @@ from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Location
 from numalet.core.model.value import Value, replace
 from numalet.io import os_problem
-from numalet.io.documents import yaml_source
+from numalet.io.documents.text import yaml_source
 from numalet.io.files import atomic
 from numalet.io.findings.documents import DocumentUnreadable
 from numalet.io.findings.files import FilesNoSuchDirectory

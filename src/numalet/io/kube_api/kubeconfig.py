@@ -19,8 +19,8 @@ import msgspec
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Findings
 from numalet.core.model.value import Value
-from numalet.io.documents import yaml_source
-from numalet.io.documents.typed import Place, decode
+from numalet.io.documents.text import yaml_source
+from numalet.io.documents.text.typed import Place, decode
 from numalet.io.kube_api import proxies
 from numalet.io.kube_api.values import Access, CredentialPlugin, Impersonation, Pem
 

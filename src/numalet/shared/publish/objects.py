@@ -12,8 +12,8 @@ from numalet.core.config.releases.release import Release
 from numalet.core.model import numa_mask
 from numalet.core.model.value import Value, replace
 from numalet.core.node.node import Node
-from numalet.io.documents import numa_node, numa_node_class, published_text
-from numalet.io.documents.numa_node import NumaNodeSpec
+from numalet.io.documents.cluster import numa_node, numa_node_class, published_text
+from numalet.io.documents.cluster.numa_node import NumaNodeSpec
 
 
 class NodeOwner(Value):

@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 from numalet.core.model.findings import Finding
 from numalet.core.model.value import Mutable
-from numalet.io.documents import numa_node, numa_node_class
+from numalet.io.documents.cluster import numa_node, numa_node_class
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.pace import Clock, Fraction, LoopClock, chance
 from numalet.io.tasks import beside

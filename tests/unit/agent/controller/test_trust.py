@@ -14,7 +14,7 @@ from harness.bad_inputs import refused_with
 from numalet.agent.controller.manifests import ManifestFolder
 from numalet.agent.controller.shared_state import SharedState
 from numalet.agent.controller.store import Store
-from numalet.io.documents import pod_record
+from numalet.io.documents.pods import pod_record
 from numalet.io.files import trust
 from running import agents
 

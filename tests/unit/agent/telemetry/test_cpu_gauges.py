@@ -19,8 +19,8 @@ from numalet.core.model.pod import Pod, PodLevelResources, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
-from numalet.io.documents import kubelet_config
-from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.documents.kubelet import kubelet_config
+from numalet.io.documents.kubelet.kubelet_config import ConfigSources
 from running import agents, kubelet_node
 
 

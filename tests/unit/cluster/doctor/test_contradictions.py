@@ -8,7 +8,7 @@ import pytest
 
 from numalet.cluster.doctor import facts as doctor
 from numalet.cluster.doctor.facts import Contradictions
-from numalet.io.documents import numa_node, numa_node_class
+from numalet.io.documents.cluster import numa_node, numa_node_class
 from numalet.io.kube_api import client
 from running import fake_api_server
 from running.fake_api_server import FakeApiServer

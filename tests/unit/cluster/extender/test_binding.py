@@ -18,8 +18,8 @@ from numalet.core.cluster import published
 from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.model.pod import Pod, QosClass
 from numalet.insight.scheduling.filtering import LEFT_ALONE, NOT_KNOWN, FilterRules
-from numalet.io.documents import numa_node
-from numalet.io.documents.numa_node import NumaNodeSpec
+from numalet.io.documents.cluster import numa_node
+from numalet.io.documents.cluster.numa_node import NumaNodeSpec
 from numalet.io.kube_api import client
 from numalet.io.kube_api.client import RequestLimits
 from numalet.io.kube_api.pace import Pace

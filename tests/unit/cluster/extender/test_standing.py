@@ -14,7 +14,7 @@ from numalet.cluster.extender import standing, state
 from numalet.cluster.extender.state import ExtenderRules
 from numalet.core.cluster.cluster import Origin
 from numalet.insight.scheduling.filtering import NOT_EXAMINED, NOT_KNOWN, FilterRules
-from numalet.io.documents import numa_node
+from numalet.io.documents.cluster import numa_node
 from numalet.io.kube_api.pace import Pace
 from running.extender_parts import PATIENCE_SECONDS, AskedExtender, at_work
 from running.fake_api_server import Ending

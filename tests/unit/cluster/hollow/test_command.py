@@ -15,7 +15,7 @@ from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import BadInput
 from numalet.core.node.node import Node
 from numalet.core.workload.records import EventKind
-from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.documents.kubelet.kubelet_config import ConfigSources
 from numalet.io.machines import MachineChoice
 from values import hollow_pods
 from values.hollow_pods import GPU, at, pod

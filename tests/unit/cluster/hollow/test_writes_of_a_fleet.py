@@ -23,7 +23,7 @@ from numalet.cluster.hollow.members import FleetOptions, members_of
 from numalet.cluster.hollow.node_document import LEASES
 from numalet.cluster.hollow.publishing import BETWEEN_SECONDS, HollowPublisher
 from numalet.core.model.findings import Location
-from numalet.io.documents import numa_node
+from numalet.io.documents.cluster import numa_node
 from numalet.io.kube_api import paths
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.values import Access

@@ -8,7 +8,7 @@ import pytest
 
 from numalet.core.admission import node_affinity
 from numalet.core.model.node_constraints import UNCONSTRAINED, HostPort, NodeIdentity
-from numalet.io.documents import pod_constraints
+from numalet.io.documents.pods import pod_constraints
 
 NODE = NodeIdentity(name="n1", labels={"kubernetes.io/os": "linux"}, has_all_labels=True)
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

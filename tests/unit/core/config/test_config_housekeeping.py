@@ -10,7 +10,7 @@ from numalet.core.config import feature_gates, validation
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases.release import V1_32_RULES
 from numalet.core.config.releases.table import DEFAULT
-from numalet.io.documents import kubelet_config
+from numalet.io.documents.kubelet import kubelet_config
 
 SECOND_NS = 10**9
 

@@ -16,7 +16,8 @@ from numalet.core.config import start
 from numalet.core.config.rules import NodeRules
 from numalet.core.model import kubelet_view
 from numalet.core.model.findings import Location
-from numalet.io.documents import kubelet_config, machine_file
+from numalet.io.documents.kubelet import kubelet_config
+from numalet.io.documents.machine import machine_file
 from numalet.wording import kubelet_start as wording
 from oracles import recordings
 

@@ -31,7 +31,7 @@ from numalet.core.node.node import NO_DEVICES, Devices, Node
 from numalet.core.node.restarting import KubeletRestart, Readmission
 from numalet.insight.simulate.session import AdmitStep, Restarted, RestartStep, Session
 from numalet.insight.usecases import scenario_document
-from numalet.io.documents.typed import Place
+from numalet.io.documents.text.typed import Place
 from numalet.wording import kubelet, restarts
 from oracles import recordings
 from values import builders, cpu_builders

@@ -14,7 +14,7 @@ from numalet.insight.explain import cases, change, search, story
 from numalet.insight.explain.change import NoTopology, OtherTopology
 from numalet.insight.explain.tally import Category
 from numalet.insight.simulate.session import Session
-from numalet.io.documents import pod_manifest
+from numalet.io.documents.pods import pod_manifest
 
 _CONFIG = KubeletConfig(
     cpu_manager_policy="static",

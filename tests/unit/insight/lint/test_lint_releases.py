@@ -13,7 +13,7 @@ from numalet.core.config.releases import table
 from numalet.core.model.findings import Finding
 from numalet.insight.lint import rules
 from numalet.insight.lint.subject import Host, LintSubject
-from numalet.io.documents import kubelet_config
+from numalet.io.documents.kubelet import kubelet_config
 from values import builders
 
 MACHINE = builders.machine(10, 10)

@@ -15,7 +15,7 @@ from numalet.insight.maps.machine_map import View
 from numalet.insight.output import json_schema, machine_document
 from numalet.insight.usecases.profile_rows import profile_rows
 from numalet.io.devices import named_devices
-from numalet.io.documents import machine_file, profile_library
+from numalet.io.documents.machine import machine_file, profile_library
 from numalet.io.machines import open_machine
 from values.profile_bench import asks, devices_of, held, machine_of, start_profile, started
 

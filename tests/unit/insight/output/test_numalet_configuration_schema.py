@@ -12,8 +12,8 @@ import yaml
 from architecture import tree
 from numalet.core.model.findings import Findings
 from numalet.insight.output import schemas
-from numalet.io.documents import numalet_config
-from numalet.io.documents.typed import Place
+from numalet.io.documents.kubelet import numalet_config
+from numalet.io.documents.text.typed import Place
 
 SCHEMA = schemas.input_schema("numalet-configuration")
 PAGES = ("reference/configuration.md", "how-to/install-in-a-cluster.md")

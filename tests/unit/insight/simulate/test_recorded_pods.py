@@ -8,8 +8,8 @@ import pytest
 
 from numalet.core.model.node_constraints import NodeConstraints
 from numalet.insight.simulate import recording
-from numalet.io.documents import pod_manifest
-from numalet.io.documents.typed import Place
+from numalet.io.documents.pods import pod_manifest
+from numalet.io.documents.text.typed import Place
 from values import builders, whole_pods
 
 

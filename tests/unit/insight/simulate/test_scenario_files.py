@@ -21,7 +21,8 @@ from numalet.core.model.quantity import Quantity
 from numalet.insight.simulate import recording, runner
 from numalet.insight.simulate.session import AdmitStep, RemoveStep, RestartStep, Scenario
 from numalet.insight.usecases import scenario_document, scenario_file
-from numalet.io.documents import kubelet_config, yaml_source
+from numalet.io.documents.kubelet import kubelet_config
+from numalet.io.documents.text import yaml_source
 
 MACHINE = {
     "numa_nodes": [

@@ -39,7 +39,7 @@ from numalet.insight.simulate.session import (
     RestartStep,
     Scenario,
 )
-from numalet.io.documents import pod_manifest
+from numalet.io.documents.pods import pod_manifest
 from values import builders
 
 GI = builders.GI

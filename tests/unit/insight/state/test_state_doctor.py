@@ -9,7 +9,7 @@ import pytest
 from numalet.core.model.findings import BadInput
 from numalet.insight.usecases import state_doctor
 from numalet.io import kubelets
-from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.documents.kubelet.kubelet_config import ConfigSources
 from numalet.io.files import state_directory
 from numalet.io.machines import MachineChoice
 from values import state_builders

@@ -15,7 +15,8 @@ from numalet.core.node import node as nodes
 from numalet.insight.state import restart_check, verify
 from numalet.insight.state.restart_check import RestartAnswer
 from numalet.insight.state.verify import Soundness
-from numalet.io.documents import kubelet_config, pod_manifest
+from numalet.io.documents.kubelet import kubelet_config
+from numalet.io.documents.pods import pod_manifest
 from numalet.io.machines import open_machine
 
 MACHINE = open_machine("2n4c2t", memory_per_node="8Gi").info

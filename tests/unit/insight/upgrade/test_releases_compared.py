@@ -31,7 +31,7 @@ from numalet.insight.simulate.session import AdmitStep, Scenario
 from numalet.insight.upgrade import compare, files, pods
 from numalet.insight.upgrade.compare import ReleasesCompared
 from numalet.insight.usecases import scenario_document
-from numalet.io.documents.typed import Place
+from numalet.io.documents.text.typed import Place
 from numalet.wording import restarts
 from oracles import recordings
 from values import builders, cpu_builders

@@ -14,8 +14,8 @@ from numalet.core.cluster.cluster import Origin
 from numalet.core.cluster.objects import ListedNode
 from numalet.core.model.findings import BadInput
 from numalet.insight.usecases.clusters import ClusterSources, open_cluster
-from numalet.io.documents import numa_node, numa_node_class
-from numalet.io.documents.numa_node import NumaNodeSpec
+from numalet.io.documents.cluster import numa_node, numa_node_class
+from numalet.io.documents.cluster.numa_node import NumaNodeSpec
 from values import gpu_fleet, kube_lists
 
 

@@ -19,7 +19,7 @@ from numalet.core.model.findings import BadInput
 from numalet.insight.usecases import kubelet_at_hand
 from numalet.insight.usecases.kubelet_at_hand import UsedKubelet
 from numalet.io import kubelets
-from numalet.io.documents.kubelet_config import Base, ConfigSources
+from numalet.io.documents.kubelet.kubelet_config import Base, ConfigSources
 from numalet.io.rpc import methods
 from numalet.io.rpc import pod_resources_v1_pb2 as v1
 

@@ -26,10 +26,11 @@ from numalet.core.model.findings import BadInput, Findings, Severity
 from numalet.core.model.node_constraints import NodeRequirement
 from numalet.core.model.pod import Pod
 from numalet.core.model.quantity import Quantity
-from numalet.io.documents import cluster_dump, pod_document
-from numalet.io.documents.cluster_pods import PodReader
-from numalet.io.documents.pod_document import PodIdentity
-from numalet.io.documents.typed import Place
+from numalet.io.documents.cluster import cluster_dump
+from numalet.io.documents.cluster.cluster_pods import PodReader
+from numalet.io.documents.pods import pod_document
+from numalet.io.documents.pods.pod_document import PodIdentity
+from numalet.io.documents.text.typed import Place
 from values import kube_lists
 
 RESOURCES = {"limits": {"cpu": "2", "memory": "1.5Gi", "x.io/gpu": 1}, "requests": {"cpu": "2000m"}}
@@ -404,7 +405,7 @@ def test_several_files_are_one_cluster_and_the_last_word_counts(tmp_path: Path) 
 @pytest.mark.slow
 def test_the_standard_input_is_read() -> None:
     program = (
-        "from numalet.io.documents import cluster_dump; r = cluster_dump.load(['-']);"
+        "from numalet.io.documents.cluster import cluster_dump; r = cluster_dump.load(['-']);"
         "print(sorted(r.nodes), sorted(r.pods))"
     )
     text = kube_lists.kubectl_json([pod("a"), node()])

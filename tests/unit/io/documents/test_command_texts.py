@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from numalet.core.model.findings import BadInput
-from numalet.io.documents import command_text
+from numalet.io.documents.kubelet import command_text
 
 ROW = (
     "root      4711  0.9  0.3 1899 10344 ?  Ssl  Mar03  9:12 "

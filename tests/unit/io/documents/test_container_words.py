@@ -6,8 +6,8 @@ from typing import Any
 
 from numalet.core.model import limits
 from numalet.core.model.findings import Findings
-from numalet.io.documents.typed import Place
-from numalet.io.documents.workload import WorkloadOptions, decode_workload
+from numalet.io.documents.pods.workload import WorkloadOptions, decode_workload
+from numalet.io.documents.text.typed import Place
 from running import agents
 
 

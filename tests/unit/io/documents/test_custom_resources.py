@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from numalet.io.documents import custom_resources
+from numalet.io.documents.cluster import custom_resources
 
 FOLDER = Path(__file__).parents[4] / "packaging" / "kubernetes" / "crds"
 NAMES = sorted(custom_resources.definitions())

@@ -17,8 +17,9 @@ from numalet.core.model.device_claims import (
 )
 from numalet.core.model.findings import BadInput, Severity
 from numalet.core.model.quantity import Quantity
-from numalet.io.documents import device_claims, yaml_source
-from numalet.io.documents.device_claims import LoadedClaims
+from numalet.io.documents.claims import device_claims
+from numalet.io.documents.claims.device_claims import LoadedClaims
+from numalet.io.documents.text import yaml_source
 
 CLAIM = """\
 apiVersion: resource.k8s.io/v1

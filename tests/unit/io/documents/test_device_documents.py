@@ -8,7 +8,7 @@ import pytest
 
 from numalet.core.managers.device.inventory import Device, Health
 from numalet.core.model.findings import BadInput, Location
-from numalet.io.documents import device_file
+from numalet.io.documents.machine import device_file
 from values.device_bench import GPU, NIC
 
 WHERE = Location("devices.yaml", "$")

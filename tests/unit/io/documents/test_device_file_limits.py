@@ -8,7 +8,7 @@ import pytest
 
 from numalet.core.model import limits
 from numalet.core.model.findings import BadInput, Location
-from numalet.io.documents import device_file
+from numalet.io.documents.machine import device_file
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from numalet.core.config.behaviour import EXACT, NATIVE, Mode
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.machine_queries import NodeClass
-from numalet.io.documents import kubelet_config
-from numalet.io.documents.kubelet_config import Base, ConfigSources, LoadedConfig
+from numalet.io.documents.kubelet import kubelet_config
+from numalet.io.documents.kubelet.kubelet_config import Base, ConfigSources, LoadedConfig
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 OWN = "apiVersion: numalet.dev/v1alpha1\nkind: NumaletConfiguration\n"

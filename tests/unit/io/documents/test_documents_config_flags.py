@@ -11,8 +11,8 @@ from numalet.core.config import command_flags
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases import table
 from numalet.core.model.findings import BadInput
-from numalet.io.documents import kubelet_config
-from numalet.io.documents.kubelet_config import Base, ConfigSources
+from numalet.io.documents.kubelet import kubelet_config
+from numalet.io.documents.kubelet.kubelet_config import Base, ConfigSources
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 

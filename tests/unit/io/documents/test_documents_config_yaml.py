@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from numalet.core.model.findings import BadInput, Finding
-from numalet.io.documents import yaml_source
+from numalet.io.documents.text import yaml_source
 
 
 def load(text: str) -> list[Any]:

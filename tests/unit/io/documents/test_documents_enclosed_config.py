@@ -10,8 +10,12 @@ import pytest
 
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model.findings import BadInput, Finding, Severity
-from numalet.io.documents import kubelet_config, kubelet_config_document, kubelet_config_edit
-from numalet.io.documents.kubelet_config import ConfigSources, LoadedConfig
+from numalet.io.documents.kubelet import (
+    kubelet_config,
+    kubelet_config_document,
+    kubelet_config_edit,
+)
+from numalet.io.documents.kubelet.kubelet_config import ConfigSources, LoadedConfig
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 OWN = "apiVersion: numalet.dev/v1alpha1\nkind: NumaletConfiguration\n"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from numalet.core.model.findings import BadInput, Finding, Location, Severity
-from numalet.io.documents import kubelet_config
-from numalet.io.documents.kubelet_config import ConfigSources, LoadedConfig
+from numalet.io.documents.kubelet import kubelet_config
+from numalet.io.documents.kubelet.kubelet_config import ConfigSources, LoadedConfig
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 TOML = """# user data

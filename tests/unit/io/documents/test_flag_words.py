@@ -9,9 +9,9 @@ import pytest
 from numalet.core.config import command_flags
 from numalet.core.config.releases import flag_table, table
 from numalet.core.model.findings import NOWHERE
-from numalet.io.documents import flag_words, kubelet_config, kubelet_flags
-from numalet.io.documents.flag_words import GivenFlag
-from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.documents.kubelet import flag_words, kubelet_config, kubelet_flags
+from numalet.io.documents.kubelet.flag_words import GivenFlag
+from numalet.io.documents.kubelet.kubelet_config import ConfigSources
 
 PARSE = "failed to parse kubelet flag: "
 

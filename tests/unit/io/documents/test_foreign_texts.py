@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from numalet.core.model.findings import BadInput
-from numalet.io.documents import foreign_text, kubelet_config
-from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.documents.kubelet import foreign_text, kubelet_config
+from numalet.io.documents.kubelet.kubelet_config import ConfigSources
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from numalet.core.node import node as nodes
 from numalet.insight.lint import rules
 from numalet.insight.lint.subject import LintSubject
 from numalet.insight.usecases import reserving
-from numalet.io.documents import kubelet_config
-from numalet.io.documents.kubelet_config import ConfigSources, LoadedConfig
+from numalet.io.documents.kubelet import kubelet_config
+from numalet.io.documents.kubelet.kubelet_config import ConfigSources, LoadedConfig
 from values import builders
 
 LOG = """\

@@ -11,8 +11,8 @@ from numalet.core.config.releases import table
 from numalet.core.config.releases.release import Release
 from numalet.core.config.releases.v1_35 import V1_35
 from numalet.core.model.findings import NOWHERE, BadInput
-from numalet.io.documents import kubelet_command_line, kubelet_config, kubelet_flags
-from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.documents.kubelet import kubelet_command_line, kubelet_config, kubelet_flags
+from numalet.io.documents.kubelet.kubelet_config import ConfigSources
 
 INVALID = 'failed to parse kubelet flag: invalid argument "{0}" for "--reserved-memory" flag: {1}'
 

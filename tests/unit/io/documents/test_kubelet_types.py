@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from numalet.core.model.findings import BadInput
-from numalet.io.documents import kubelet_config, kubelet_types
-from numalet.io.documents.kubelet_types import (
+from numalet.io.documents.kubelet import kubelet_config, kubelet_types
+from numalet.io.documents.kubelet.kubelet_types import (
     CONFIGURATION,
     Anything,
     GoType,

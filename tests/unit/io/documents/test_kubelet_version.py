@@ -8,8 +8,9 @@ import pytest
 
 from numalet.core.config.releases.table import named
 from numalet.core.model.findings import Findings
-from numalet.io.documents import kubelet_version, pod_manifest
-from numalet.io.documents.kubelet_version import ChosenRelease, KubeletAtHand, ShownBy
+from numalet.io.documents.kubelet import kubelet_version
+from numalet.io.documents.kubelet.kubelet_version import ChosenRelease, KubeletAtHand, ShownBy
+from numalet.io.documents.pods import pod_manifest
 
 
 def at_hand(version: str, shown: ShownBy = ShownBy.NODE_OBJECT) -> KubeletAtHand:

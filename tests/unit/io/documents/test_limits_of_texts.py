@@ -11,7 +11,9 @@ import pytest
 
 from numalet.core.model import limits
 from numalet.core.model.findings import BadInput, Finding
-from numalet.io.documents import cluster_dump, pod_manifest, yaml_source
+from numalet.io.documents.cluster import cluster_dump
+from numalet.io.documents.pods import pod_manifest
+from numalet.io.documents.text import yaml_source
 from numalet.io.kube_api import watching
 from numalet.io.kube_api.answers import ApiUnreachable
 

@@ -10,7 +10,7 @@ import pytest
 
 from numalet.core.model.findings import BadInput
 from numalet.core.model.listed_pod import Holdings, ListedPod
-from numalet.io.documents import listed_pods
+from numalet.io.documents.pods import listed_pods
 
 
 def file_of(folder: Path, name: str, value: Any) -> Path:

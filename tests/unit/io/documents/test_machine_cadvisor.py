@@ -15,7 +15,7 @@ from numalet.core.model.machine_info import (
     NodeCache,
     NumaNodeInfo,
 )
-from numalet.io.documents import cadvisor
+from numalet.io.documents.machine import cadvisor
 
 HERE = Location("info.json", "$")
 

@@ -15,7 +15,7 @@ from numalet.core.model.machine_info import (
     NumaNodeInfo,
     OperatingSystem,
 )
-from numalet.io.documents import machine_file
+from numalet.io.documents.machine import machine_file
 
 HERE = Location("machine.yaml", "$")
 GIB = 1 << 30

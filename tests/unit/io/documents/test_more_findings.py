@@ -9,10 +9,10 @@ import pytest
 from numalet.core.model import limits
 from numalet.core.model.findings import Findings, Severity
 from numalet.core.model.value import replace
-from numalet.io.documents import pod_document, pod_record
-from numalet.io.documents.pod_document import PodIdentity
-from numalet.io.documents.typed import Place
-from numalet.io.documents.workload import WorkloadOptions, decode_workload
+from numalet.io.documents.pods import pod_document, pod_record
+from numalet.io.documents.pods.pod_document import PodIdentity
+from numalet.io.documents.pods.workload import WorkloadOptions, decode_workload
+from numalet.io.documents.text.typed import Place
 from running import agents
 
 MOST = limits.FINDINGS_OF_AN_OBJECT

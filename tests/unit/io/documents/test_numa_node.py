@@ -23,8 +23,8 @@ from numalet.core.hints.provider import Hint
 from numalet.core.managers.memory.ledger import MemoryBlock
 from numalet.core.model.findings import BadInput, Location
 from numalet.core.model.machine_info import MachineInfo
-from numalet.io.documents import numa_node, numa_node_class, published_text
-from numalet.io.documents.numa_node import NumaNodeSpec
+from numalet.io.documents.cluster import numa_node, numa_node_class, published_text
+from numalet.io.documents.cluster.numa_node import NumaNodeSpec
 from values import published_lives
 from values.builders import GI
 

@@ -14,8 +14,8 @@ from numalet.core.model.machine_queries import NodeClass
 from numalet.insight.simulate import recording, runner
 from numalet.insight.simulate.session import Scenario
 from numalet.insight.usecases.scenario_file import RawScenario
-from numalet.io.documents import numalet_config
-from numalet.io.documents.typed import Place
+from numalet.io.documents.kubelet import numalet_config
+from numalet.io.documents.text.typed import Place
 
 SCENARIO = {
     "name": "n",

@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from numalet.core.model.findings import BadInput
-from numalet.io.documents import object_stream, yaml_source
-from numalet.io.documents.object_stream import ObjectText
+from numalet.io.documents.text import object_stream, yaml_source
+from numalet.io.documents.text.object_stream import ObjectText
 from values import kube_lists
 
 

@@ -16,7 +16,7 @@ import pytest
 from harness.bad_inputs import refused_with
 from numalet.core.model.findings import Severity
 from numalet.io import packed
-from numalet.io.documents import cluster_dump
+from numalet.io.documents.cluster import cluster_dump
 from values import kube_lists
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numalet.core.model.pod import ContainerClaim, PodClaim
-from numalet.io.documents import pod_claims, pod_manifest
-from numalet.io.documents.pod_manifest import Ignored
+from numalet.io.documents.pods import pod_claims, pod_manifest
+from numalet.io.documents.pods.pod_manifest import Ignored
 
 LISTED = """\
 apiVersion: v1

@@ -13,9 +13,10 @@ import yaml
 from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.pod import ContainerKind, Pod, QosClass
 from numalet.core.model.quantity import Quantity
-from numalet.io.documents import pod_manifest, typed, yaml_source
-from numalet.io.documents.pod_manifest import Ignored, LoadedPods, PodOptions
-from numalet.io.documents.typed import Place
+from numalet.io.documents.pods import pod_manifest
+from numalet.io.documents.pods.pod_manifest import Ignored, LoadedPods, PodOptions
+from numalet.io.documents.text import typed, yaml_source
+from numalet.io.documents.text.typed import Place
 
 
 def pods_of(text: str, options: PodOptions | None = None) -> tuple[Pod, ...]:

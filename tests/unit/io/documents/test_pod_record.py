@@ -17,7 +17,7 @@ from numalet.core.model.quantity import Quantity
 from numalet.core.workload import folding
 from numalet.core.workload.records import PodRecord
 from numalet.core.workload.run import Cause, Evicted
-from numalet.io.documents import pod_record
+from numalet.io.documents.pods import pod_record
 from numalet.shared.findings import lost_promises, runtime
 from numalet.shared.findings.runtime import RuntimeProgramNotFound
 from values.pod_runs import accepted, at, ran, up, workload

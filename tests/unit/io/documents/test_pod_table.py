@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.io.documents import device_claims
-from numalet.io.documents.pod_table import table, uses, values
-from numalet.io.documents.pod_table.kinds import ListOf, MapOf, PlainKind, TextKind, Whole
+from numalet.io.documents.claims import device_claims
+from numalet.io.documents.pods.pod_table import table, uses, values
+from numalet.io.documents.pods.pod_table.kinds import ListOf, MapOf, PlainKind, TextKind, Whole
 
 TYPES = {
     **table.TYPES,

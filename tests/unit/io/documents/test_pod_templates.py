@@ -10,8 +10,8 @@ import yaml
 
 from numalet.core.model.findings import BadInput, Severity
 from numalet.core.model.pod import Pod
-from numalet.io.documents import pod_manifest
-from numalet.io.documents.pod_manifest import PodOptions
+from numalet.io.documents.pods import pod_manifest
+from numalet.io.documents.pods.pod_manifest import PodOptions
 
 TEMPLATE: dict[str, Any] = {
     "metadata": {"labels": {"app": "web"}, "name": "ignored", "uid": "ignored"},

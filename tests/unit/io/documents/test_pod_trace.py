@@ -8,7 +8,7 @@ import pytest
 
 from numalet.core.model.findings import BadInput
 from numalet.core.model.pod_demand import amounts
-from numalet.io.documents import pod_shapes, pod_trace
+from numalet.io.documents.pods import pod_shapes, pod_trace
 
 GIB = 1 << 30
 HEAD = "arrival,duration,shape,count\n"

@@ -10,7 +10,7 @@ import pytest
 from numalet.core.config.kubelet_config import ReservedMemory
 from numalet.core.model.findings import BadInput
 from numalet.core.model.quantity import Quantity
-from numalet.io.documents import kubelet_config_edit
+from numalet.io.documents.kubelet import kubelet_config_edit
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 TWO = {0: "100Mi", 1: "200Mi"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from numalet.core.model.findings import BadInput
-from numalet.io.documents import pod_shapes
+from numalet.io.documents.pods import pod_shapes
 
 _KNOWN = ("example.com/nic", "nvidia.com/gpu")
 _JOB = """

@@ -13,8 +13,9 @@ import pytest
 
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model.findings import BadInput, Finding
-from numalet.io.documents import bottlerocket, kubelet_config, vendor_table, yaml_source
-from numalet.io.documents.kubelet_config import ConfigSources, LoadedConfig
+from numalet.io.documents.kubelet import bottlerocket, kubelet_config, vendor_table
+from numalet.io.documents.kubelet.kubelet_config import ConfigSources, LoadedConfig
+from numalet.io.documents.text import yaml_source
 
 KUBELET = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 _PACKED = base64.b64encode(gzip.compress(f"{KUBELET}cpuManagerPolicy: static\n".encode())).decode()

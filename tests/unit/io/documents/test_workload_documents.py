@@ -9,13 +9,13 @@ import pytest
 from numalet.core.model.findings import Finding, Findings, Severity
 from numalet.core.model.pod import ContainerKind, QosClass
 from numalet.core.workload.spec import RestartPolicy, Workload, WorkloadSource
-from numalet.io.documents.typed import Place
-from numalet.io.documents.workload import (
+from numalet.io.documents.pods.workload import (
     LONGEST_GRACE_SECONDS,
     Programs,
     WorkloadOptions,
     decode_workload,
 )
+from numalet.io.documents.text.typed import Place
 
 PLACE = Place("pod.yaml")
 PLAIN = WorkloadOptions()

@@ -13,8 +13,8 @@ from numalet.core.workload import folding
 from numalet.core.workload.records import PodRecord
 from numalet.core.workload.run import Cause, ExitReason, PodRun, Verdict
 from numalet.core.workload.spec import RestartPolicy, Workload
-from numalet.io.documents.typed import Place
-from numalet.io.documents.workload import WorkloadOptions, decode_workload
+from numalet.io.documents.pods.workload import WorkloadOptions, decode_workload
+from numalet.io.documents.text.typed import Place
 from numalet.shared.findings.runtime import RuntimeProgramNotFound
 from numalet.shared.kubernetes.pod_object import pod_object
 from numalet.shared.kubernetes.table_columns import PodColumns, columns

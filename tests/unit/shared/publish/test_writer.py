@@ -11,7 +11,7 @@ from typing import Any
 
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model.findings import Finding
-from numalet.io.documents import numa_node, numa_node_class
+from numalet.io.documents.cluster import numa_node, numa_node_class
 from numalet.io.kube_api.answers import ApiRefused, ApiStatus, ApiUnreachable
 from numalet.io.tasks import beside
 from numalet.shared.publish import objects

@@ -14,8 +14,8 @@ from typing import Annotated, Final, TypeVar
 
 import msgspec
 
-from numalet.io.documents import typed, yaml_source
-from numalet.io.documents.typed import Place
+from numalet.io.documents.text import typed, yaml_source
+from numalet.io.documents.text.typed import Place
 
 ORDER: Final = "order.json"
 

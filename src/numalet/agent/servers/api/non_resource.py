@@ -18,7 +18,7 @@ from numalet.agent.servers import metrics
 from numalet.agent.servers.api import projections
 from numalet.agent.servers.api.served import OWN_GROUP, Served
 from numalet.core.model.value import Value
-from numalet.io.documents.kubelet_config_document import configz
+from numalet.io.documents.kubelet.kubelet_config_document import configz
 from numalet.shared.kubernetes.node_object import Unready
 
 _READINESS: Final = {

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from numalet.io.documents.pod_table.kinds import (
+from numalet.io.documents.pods.pod_table.kinds import (
     INT32,
     INT64,
     Field,
@@ -23,7 +23,7 @@ from numalet.io.documents.pod_table.kinds import (
     Whole,
     reached,
 )
-from numalet.io.documents.pod_table.table import POD as POD_TYPE
+from numalet.io.documents.pods.pod_table.table import POD as POD_TYPE
 from numalet.wording import english_explain_types as words
 
 _CORE: Final = "io.k8s.api.core.v1."

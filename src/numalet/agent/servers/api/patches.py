@@ -23,8 +23,8 @@ from numalet.core.model.value import Value, replace
 from numalet.core.workload import changes
 from numalet.core.workload.records import PodRecord
 from numalet.core.workload.spec import Workload, WorkloadSource
-from numalet.io.documents.typed import Place
-from numalet.io.documents.workload import WorkloadOptions, decode_workload
+from numalet.io.documents.pods.workload import WorkloadOptions, decode_workload
+from numalet.io.documents.text.typed import Place
 from numalet.wording import kubernetes_api as words
 
 MOST_OPERATIONS: Final = 10_000

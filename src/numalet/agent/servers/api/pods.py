@@ -24,9 +24,9 @@ from numalet.core.model.findings import Findings, Severity
 from numalet.core.model.value import Value, replace
 from numalet.core.workload.records import PodRecord
 from numalet.core.workload.spec import Workload
-from numalet.io.documents.typed import Place
-from numalet.io.documents.workload import WorkloadOptions, decode_workload
-from numalet.io.documents.yaml_source import YamlDocument
+from numalet.io.documents.pods.workload import WorkloadOptions, decode_workload
+from numalet.io.documents.text.typed import Place
+from numalet.io.documents.text.yaml_source import YamlDocument
 from numalet.wording import kubernetes_api as words
 
 FIELDS: Final = frozenset(

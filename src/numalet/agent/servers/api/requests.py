@@ -12,8 +12,8 @@ from starlette.requests import ClientDisconnect, Request
 
 from numalet.agent.servers.api.status import Failure, bad_body, bad_query
 from numalet.core.model.findings import BadInput, Finding
-from numalet.io.documents import yaml_source
-from numalet.io.documents.yaml_source import YamlDocument
+from numalet.io.documents.text import yaml_source
+from numalet.io.documents.text.yaml_source import YamlDocument
 from numalet.wording import kubernetes_api as words
 
 _UNKNOWN: Final = "document/unknown-field"

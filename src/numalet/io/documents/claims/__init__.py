@@ -1,0 +1,1 @@
+"""Devices of DRA: claims, classes and slices."""

@@ -1,0 +1,1 @@
+"""Objects of a cluster: dumps, what the API server sends, NumaNodes, described fleets."""

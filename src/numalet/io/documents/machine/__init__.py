@@ -1,0 +1,1 @@
+"""Machines: machine files, listings of other tools, devices, profiles."""

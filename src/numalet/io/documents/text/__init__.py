@@ -1,0 +1,1 @@
+"""Texts of untrusted documents: YAML and JSON with lines, limits and typed values."""
