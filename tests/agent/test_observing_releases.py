@@ -63,7 +63,7 @@ async def test_beside_an_unknown_kubelet_the_nearest_release_counts_and_blames_n
     config = tmp_path / "other.yaml"
     config.write_text(OTHER_RESERVATION)
     arguments = (f"--root-dir={kubelet.root}", f"--config={config}")
-    with kubelet_process(tmp_path / "bin", "v1.37.0", *arguments):
+    with kubelet_process(tmp_path / "bin", "v1.38.0", *arguments):
         async with observing(kubelet, tmp_path, proc=kubelets.PROC) as observer:
             observer.later(SETTLED_WITHIN.total_seconds())
             await observer.until(lambda: observer.look.at == observer.clock[0])
@@ -71,7 +71,7 @@ async def test_beside_an_unknown_kubelet_the_nearest_release_counts_and_blames_n
             codes = observer.codes()
 
     assert (release, status) == (NEWEST.name, "False")
-    assert f'known="false",kubelet_version="v1.37.0",release="{NEWEST.name}"' in info
+    assert f'known="false",kubelet_version="v1.38.0",release="{NEWEST.name}"' in info
     assert "kubelet/would-not-start" not in codes
     assert shown["startsWithItsFiles"] is None
     # The same files and configuration are what a kubelet of a known release would not start with.
@@ -99,9 +99,9 @@ async def test_an_upgrade_of_the_kubelet_is_followed_and_said(
     try:
         await observer.until(lambda: observer.look.evidence.running == "")
         assert _shown(observer)[0] == "1.35"
-        with kubelet_process(tmp_path / "bin", "v1.37.1", root):
+        with kubelet_process(tmp_path / "bin", "v1.38.1", root):
             await observer.until(
-                lambda: observer.look.evidence.followed.kubelet_version == "v1.37.1"
+                lambda: observer.look.evidence.followed.kubelet_version == "v1.38.1"
             )
             await observer.until(
                 lambda: "kubelet/release-unknown" in {each.code for each in observer.said}
@@ -143,7 +143,7 @@ async def test_a_release_that_is_named_wins_over_that_of_the_kubelet(
 def test_an_agent_that_decides_itself_follows_a_known_release_alone(tmp_path: Path) -> None:
     by_name = settings.enforcing(agents.settings(tmp_path, exact=True, release="v1.34.9"))
     by_version = settings.enforcing(agents.settings(tmp_path, kubelet_version="v1.35.1"))
-    unknown = agents.settings(tmp_path, kubelet_version="v1.37.0")
+    unknown = agents.settings(tmp_path, kubelet_version="v1.38.0")
 
     assert by_name.premises.behaviour.release.name == "1.34"
     assert by_version.premises.behaviour.release.name == "1.35"
@@ -152,7 +152,7 @@ def test_an_agent_that_decides_itself_follows_a_known_release_alone(tmp_path: Pa
     assert unknown.premises.behaviour.release is NEWEST
     with pytest.raises(BadInput, match=r"release 1\.37"):
         settings.enforcing(unknown)
-    for refused in ({"release": "1.37"}, {"release": ""}, {"kubelet_version": "none"}):
+    for refused in ({"release": "1.38"}, {"release": ""}, {"kubelet_version": "none"}):
         with pytest.raises(BadInput, match=r"1\.32, 1\.33"):
             agents.settings(tmp_path, **refused)
 

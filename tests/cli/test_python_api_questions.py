@@ -166,7 +166,7 @@ def test_a_release_is_followed_everywhere_and_an_unknown_one_is_refused() -> Non
         ("1.32", True),
         (newest.name, False),
     ]
-    with pytest.raises(numalet.BadInput, match=r"unknown release 1\.37"):
-        numalet.start_node(config, "2n4c2t", release="1.37")
+    with pytest.raises(numalet.BadInput, match=r"unknown release 1\.38"):
+        numalet.start_node(config, "2n4c2t", release="1.38")
     with pytest.raises(numalet.BadInput, match="invalid Kubernetes release"):
         numalet.replay(["x"], release="")

@@ -25,7 +25,7 @@ COMMANDS = [
     ("reserve", *DOCUMENTED[:2], *DOCUMENTED[4:]),
 ]
 WRITTEN = ["1.34", "v1.34", "v1.34.9", "1.34.9+k3s1"]
-UNKNOWN = ["1.37", "v1.37.0", "1.31", "2.0", "garbage", ""]
+UNKNOWN = ["1.38", "v1.38.0", "1.31", "2.0", "garbage", ""]
 
 
 def document(numalet: Runner, *arguments: str) -> dict[str, Any]:
@@ -74,11 +74,11 @@ def test_an_unknown_release_is_refused_with_the_list(
         assert ", ".join(each.name for each in RELEASES) in refused.err
 
 
-def test_the_refusal_of_a_release_whose_source_was_not_to_be_had_says_so(numalet: Runner) -> None:
-    said = numalet(*SIMULATE, "--release", "1.37").err
+def test_the_refusal_of_a_release_names_the_nearest_one(numalet: Runner) -> None:
+    said = numalet(*SIMULATE, "--release", "1.38").err
 
-    assert "release 1.37" in said
-    assert "source" in said
+    assert "release 1.38" in said
+    assert "newer" in said
     assert f"nearest is --release {NEWEST.name}" in said
 
 
@@ -122,7 +122,7 @@ def test_the_kubelet_of_a_node_object_is_followed_and_said(
 def test_of_nodes_with_several_releases_one_has_to_be_named(
     numalet: Runner, nodes: Callable[..., str]
 ) -> None:
-    file = nodes(old="v1.33.1", new="v1.36.2", unknown="v1.37.0")
+    file = nodes(old="v1.33.1", new="v1.36.2", unknown="v1.38.0")
     refused = numalet(*SIMULATE, file)
 
     assert refused.status == 2
@@ -138,7 +138,7 @@ def test_of_nodes_with_several_releases_one_has_to_be_named(
 def test_input_that_can_not_be_used_is_of_no_release(
     numalet: Runner, nodes: Callable[..., str]
 ) -> None:
-    file = nodes(unknown="v1.37.0")
+    file = nodes(unknown="v1.38.0")
 
     assert document(numalet, *CHECK, file)["release"] is None
     assert "garbage" in numalet(*SIMULATE, nodes(odd="garbage")).err
@@ -235,7 +235,7 @@ def test_releases_are_an_axis_of_a_comparison(numalet: Runner, odd: tuple[str, .
         )
     ]
     assert "release: 1.36" in numalet(*command, "--release", "1.36").out
-    assert numalet(*command, "--release", "1.32,1.37").status == 2
+    assert numalet(*command, "--release", "1.32,1.38").status == 2
     lines = numalet(*command, "--release", "1.34", "-o", "csv").out.splitlines()
     assert [line.rpartition(",")[2] for line in lines] == ["release", "1.34", "1.34", "1.34"]
 
@@ -251,7 +251,7 @@ def test_state_files_are_judged_as_those_of_a_release(
     assert (
         document(numalet, "state", "verify", str(folder), "--release", "1.36")["release"] == "1.36"
     )
-    assert numalet("state", "verify", str(folder), "--release", "1.37").status == 2
+    assert numalet("state", "verify", str(folder), "--release", "1.38").status == 2
     check = ("state", "restore-check", str(folder), *ALIGNED, *odd[:-1])
     assert document(numalet, *check, "--kubelet-version", "v1.35.1")["release"] == "1.35"
     with kubelet_process(tmp_path / "bin", "v1.34.2", f"--root-dir={folder}"):

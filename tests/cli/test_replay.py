@@ -241,10 +241,10 @@ def test_a_release_is_that_of_scenarios_that_name_none(tmp_path: Path) -> None:
 
 def test_a_scenario_that_names_two_releases_is_unusable(tmp_path: Path) -> None:
     both = SCENARIO | {"release": 1.34, "numalet_config": {"release": "1.35"}}
-    path = file_of(tmp_path, "two.jsonl", both, SCENARIO | {"release": "1.37"})
+    path = file_of(tmp_path, "two.jsonl", both, SCENARIO | {"release": "1.38"})
 
     ended = run(path)
 
     assert ended.exit_code == 2
     assert "this scenario was recorded with release 1.34" in ended.stderr
-    assert "unknown release 1.37" in ended.stderr
+    assert "unknown release 1.38" in ended.stderr

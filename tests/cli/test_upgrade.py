@@ -84,13 +84,13 @@ def test_changes_can_be_left_out(numalet: Runner, config: str) -> None:
     assert "upgrade/option" not in codes(numalet(*asked, "--ignore", "upgrade/option").out)
 
 
-@pytest.mark.parametrize("release", ["1.37", "2", "newest", ""])
+@pytest.mark.parametrize("release", ["1.38", "2", "newest", ""])
 def test_a_release_that_is_not_known_is_refused(numalet: Runner, config: str, release: str) -> None:
     ended = numalet("check", "--and", release, "-c", config, *MACHINE)
 
     assert ended.status == 2
     assert "--and" in ended.err
-    assert "1.32, 1.33, 1.34, 1.35, 1.36" in ended.err
+    assert "1.32, 1.33, 1.34, 1.35, 1.36, 1.37" in ended.err
 
 
 def test_several_machines_are_not_compared(numalet: Runner, config: str) -> None:
@@ -117,7 +117,7 @@ def test_state_files_are_tried_with_both_releases(
     ended = numalet(*checked, "--from", "1.32", "--to", "1.36")
     assert (ended.status, "upgrade/" in ended.out) == (0, True)
     document = msgspec.json.decode(numalet(*checked, "-o", "json").out, type=UpgradeDocument)
-    assert (document.before.release, document.after.release) == ("1.32", "1.36")
+    assert (document.before.release, document.after.release) == ("1.32", "1.37")
     assert document.after.starts
 
     memory = folder / "memory_manager_state"

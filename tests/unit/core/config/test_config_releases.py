@@ -23,6 +23,13 @@ ALPHA = Gate(GateStage.ALPHA, False)
 BETA = Gate(GateStage.BETA, True)
 GA = Gate(GateStage.GA, True)
 LOCKED = Gate(GateStage.GA, True, is_locked=True)
+WORKLOADS = dict.fromkeys(
+    (
+        *("CompositePodGroup", "PodGroupPreemptionPolicy"),
+        *("TopologyAwareWorkloadScheduling", "WorkloadWithJob"),
+    ),
+    ("GenericWorkload",),
+)
 MERGING = (
     "failed to merge global and in-flight KubeletConfiguration while setting defaults, error: "
 )
@@ -46,24 +53,27 @@ def start_text(config: KubeletConfig, machine: MachineInfo, release: str) -> str
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("CPUManager", (LOCKED, None, None, None, None)),
-        ("CPUManagerPolicyOptions", (BETA, LOCKED, LOCKED, LOCKED, LOCKED)),
-        ("MemoryManager", (LOCKED, LOCKED, LOCKED, LOCKED, None)),
-        ("TopologyManagerPolicyOptions", (GA, GA, GA, GA, LOCKED)),
-        ("PodLevelResources", (ALPHA, ALPHA, BETA, BETA, BETA)),
-        ("InPlacePodVerticalScaling", (ALPHA, BETA, BETA, LOCKED, LOCKED)),
-        ("CustomCPUCFSQuotaPeriod", (ALPHA, ALPHA, ALPHA, ALPHA, GA)),
-        ("NodeSwap", (BETA, BETA, LOCKED, LOCKED, LOCKED)),
-        ("DevicePluginCDIDevices", (LOCKED, LOCKED, None, None, None)),
-        ("KubeletPSI", (None, ALPHA, BETA, BETA, LOCKED)),
-        ("LegacySidecarContainers", (None, Gate(GateStage.DEPRECATED, False), None, None, None)),
+        ("CPUManager", (LOCKED, None, None, None, None, None)),
+        ("CPUManagerPolicyOptions", (BETA, LOCKED, LOCKED, LOCKED, LOCKED, LOCKED)),
+        ("MemoryManager", (LOCKED, LOCKED, LOCKED, LOCKED, None, None)),
+        ("TopologyManagerPolicyOptions", (GA, GA, GA, GA, LOCKED, LOCKED)),
+        ("PodLevelResources", (ALPHA, ALPHA, BETA, BETA, BETA, BETA)),
+        ("InPlacePodVerticalScaling", (ALPHA, BETA, BETA, LOCKED, LOCKED, LOCKED)),
+        ("CustomCPUCFSQuotaPeriod", (ALPHA, ALPHA, ALPHA, ALPHA, GA, GA)),
+        ("NodeSwap", (BETA, BETA, LOCKED, LOCKED, LOCKED, LOCKED)),
+        ("DevicePluginCDIDevices", (LOCKED, LOCKED, None, None, None, None)),
+        ("KubeletPSI", (None, ALPHA, BETA, BETA, LOCKED, LOCKED)),
+        ("LegacySidecarContainers", (None, Gate(GateStage.DEPRECATED, False), *(None,) * 4)),
         (
             "DisableCPUQuotaWithExclusiveCPUs",
-            (None, BETA, BETA, BETA, Gate(GateStage.DEPRECATED, True)),
+            (
+                *(None, BETA, BETA, BETA, Gate(GateStage.DEPRECATED, True)),
+                Gate(GateStage.DEPRECATED, True, is_locked=True),
+            ),
         ),
         (
             "AllowServiceLBStatusOnNonLB",
-            (*(Gate(GateStage.DEPRECATED, False, is_locked=True),) * 3, None, None),
+            (*(Gate(GateStage.DEPRECATED, False, is_locked=True),) * 3, None, None, None),
         ),
     ],
 )
@@ -79,7 +89,10 @@ def test_what_a_gate_needs_is_a_gate_of_the_release_and_on_where_it_is(release: 
 
     assert needed <= set(release.gates)
     assert not feature_gates.unmet({}, release)
-    assert not feature_gates.unmet({"AllAlpha": True}, release)
+    # From 1.37 on four alpha gates need one that is a beta gate and off.
+    workloads = {} if release.gates.get("GenericWorkload") in (None, ALPHA) else WORKLOADS
+    assert workloads == feature_gates.unmet({"AllAlpha": True}, release)
+    assert not feature_gates.unmet({"AllAlpha": True, **dict.fromkeys(workloads, False)}, release)
 
 
 @pytest.mark.parametrize(
@@ -180,14 +193,14 @@ def test_a_finding_about_what_a_gate_needs_stands_at_the_setting_that_is_the_cau
 
 
 LEVELS = {
-    "full-pcpus-only": "BSSSS",
-    "distribute-cpus-across-numa": "ABBBB",
-    "strict-cpu-reservation": "ABBSS",
-    "prefer-align-cpus-by-uncorecache": "AABBS",
-    "align-by-socket": "AAAAA",
-    "distribute-cpus-across-cores": "AAAAA",
-    "max-allowable-numa-nodes": "BBBSS",
-    "prefer-closest-numa-nodes": "SSSSS",
+    "full-pcpus-only": "BSSSSS",
+    "distribute-cpus-across-numa": "ABBBBB",
+    "strict-cpu-reservation": "ABBSSS",
+    "prefer-align-cpus-by-uncorecache": "AABBSS",
+    "align-by-socket": "AAAAAA",
+    "distribute-cpus-across-cores": "AAAAAA",
+    "max-allowable-numa-nodes": "BBBSSS",
+    "prefer-closest-numa-nodes": "SSSSSS",
 }
 
 
@@ -255,7 +268,7 @@ RUN_ONCE = "runOnce (--runOnce) true, Runonce mode has been deprecated and shoul
             {"containerLogMaxFiles": 1},
             "containerLogMaxFiles must be greater than 1",
             "1.33",
-            "1.36",
+            "1.37",
         ),
         (
             {"imagePullCredentialsVerificationPolicy": "AlwaysVerify"},
@@ -267,22 +280,22 @@ RUN_ONCE = "runOnce (--runOnce) true, Runonce mode has been deprecated and shoul
             {"userNamespaces.idsPerPod": 65537},
             "userNamespaces.idsPerPod must be a multiple of 65536",
             "1.33",
-            "1.36",
+            "1.37",
         ),
         (
             {"userNamespaces.idsPerPod": 1},
             "userNamespaces.idsPerPod must not be less than 65536",
             "1.33",
-            "1.36",
+            "1.37",
         ),
         (
             {"userNamespaces.idsPerPod": 1 << 32},
             "userNamespaces.idsPerPod must not be more than 4294967295",
             "1.33",
-            "1.36",
+            "1.37",
         ),
-        ({"imageMinimumGCAge": -(10**9)}, AGE, "1.36", "1.36"),
-        ({"runOnce": True}, RUN_ONCE, "1.36", "1.36"),
+        ({"imageMinimumGCAge": -(10**9)}, AGE, "1.36", "1.37"),
+        ({"runOnce": True}, RUN_ONCE, "1.36", "1.37"),
         (
             {"crashLoopBackOff.maxContainerRestartPeriod": 30 * 10**9},
             "FeatureGate KubeletCrashLoopBackOffMax not enabled, "

@@ -131,7 +131,7 @@ def test_a_flag_of_no_release_is_unknown_with_the_nearest_one() -> None:
     }
     assert hints == {
         "1.32": ["; did you mean --cpu-manager-policy?", ""],
-        "1.36": [
+        "1.37": [
             "; did you mean --cpu-manager-policy?",
             "",
             " (v1.33 is the last release that has it)",

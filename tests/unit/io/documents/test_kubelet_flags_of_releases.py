@@ -111,7 +111,7 @@ def test_complaints_about_reserved_memory_are_spelt_right_in_later_releases(
 ) -> None:
     flags = [("reserved-memory", value) for value in values]
 
-    assert [old, old, old, new, new] == [
+    assert [old, old, old, new, new, new] == [
         (complaint(flags, release) or "").removeprefix(INVALID.format(values[-1], ""))
         for release in table.RELEASES
     ]

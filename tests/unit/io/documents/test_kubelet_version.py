@@ -56,7 +56,7 @@ def test_a_named_release_wins_and_every_other_version_is_warned_of_once() -> Non
     answer, problems = chosen(
         at_hand("v1.34.9"),
         at_hand("v1.34.9"),
-        at_hand("v1.37.0"),
+        at_hand("v1.38.0"),
         at_hand("v1.36.1"),
         release="1.36",
     )
@@ -66,13 +66,13 @@ def test_a_named_release_wins_and_every_other_version_is_warned_of_once() -> Non
 
 
 def test_an_unknown_release_is_refused_unless_one_is_named() -> None:
-    answer, problems = chosen(at_hand("v1.37.0"))
+    answer, problems = chosen(at_hand("v1.38.0"))
 
     assert (answer, problems) == (ChosenRelease(None), ["input/not-supported"])
 
 
 def test_kubelets_of_several_releases_are_refused_unless_one_is_named() -> None:
-    answer, problems = chosen(at_hand("v1.33.1"), at_hand("v1.37.0"), at_hand("v1.34.1"))
+    answer, problems = chosen(at_hand("v1.33.1"), at_hand("v1.38.0"), at_hand("v1.34.1"))
 
     assert (answer, problems) == (ChosenRelease(None), ["input/conflict"])
 

@@ -12,8 +12,9 @@ from numalet.core.config.releases.v1_33 import V1_33
 from numalet.core.config.releases.v1_34 import V1_34
 from numalet.core.config.releases.v1_35 import V1_35
 from numalet.core.config.releases.v1_36 import V1_36
+from numalet.core.config.releases.v1_37 import V1_37
 
-RELEASES: Final = (V1_32, V1_33, V1_34, V1_35, V1_36)
+RELEASES: Final = (V1_32, V1_33, V1_34, V1_35, V1_36, V1_37)
 DEFAULT: Final = V1_32
 NEWEST: Final = RELEASES[-1]
 

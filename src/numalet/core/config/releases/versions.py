@@ -18,7 +18,6 @@ _VERSION: Final = (
     rf"(?:Kubernetes )?[vV]?({_NUMBER})\.({_NUMBER})(?:\.{_NUMBER})?(?:[-+][-+.~0-9A-Za-z_]*)?"
 )
 _LONGEST: Final = 128
-_WITHOUT_SOURCE: Final = frozenset({"1.37"})
 
 
 class MinorVersion(Value, order=True):
@@ -42,8 +41,6 @@ class MinorVersion(Value, order=True):
 
     @property
     def why_unknown(self) -> str:
-        if self.name in _WITHOUT_SOURCE:
-            return "the source of its kubelet was not to be had"
         return f"it is {'older' if self._is_older else 'newer'} than all that are known"
 
     @property

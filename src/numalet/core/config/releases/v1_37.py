@@ -1,0 +1,104 @@
+"""Kubernetes v1.37, as the difference to v1.36.
+
+Source of the gates: the tables of stages and of dependencies of v1.37.2 and client-go's, without
+gates that only other components register (kube-controller-manager).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from numalet.core.config.releases.gate_tables import gates, needs
+from numalet.core.config.releases.release import later
+from numalet.core.config.releases.v1_36 import V1_36
+
+_GATES: Final = gates(
+    alpha="""
+        APIServerWebhookAuthenticationToken AtomicWriteVolumeUserFields
+        CompositePodGroup ConsistentListFromCacheSkipTimeoutFallback
+        DRADerivedAttributes DRADeviceCompatibilityGroups DRAOptionalNodeOperations
+        DRAPartitionableDevicesType DefaultPodSysctls EmptyDirVolumeMode
+        EvictionRequestAPI GRPCContainerProbeTLS H2CContainerProbe
+        InPlacePodVerticalScalingMemoryBackedVolumes
+        InPlacePodVerticalScalingSchedulerPreemption InterPodAffinityHostnameFastPath
+        KubeProxyNFTablesLocalhostNodePorts KubeletAllocatedPodsEndpoint
+        NodeLifecycleConditions PodGroupPreemptionPolicy SchedulerPreQueueingHints
+        StatefulSetRecreateStrategy VolumeBindMountOptions
+    """,
+    beta="""
+        AllowUnsafeMalformedObjectDeletion ConcurrentWatchObjectDecode EtcdRangeStream
+        ExcludeAdmissionWebhookVirtualResources HPAGeneration HPAOptimizedSelectorStore
+        HPAScaleToZero HugepageAwareEviction KubeletInUserNamespace
+        ManifestBasedAdmissionControlConfig MaxUnavailableStatefulSet MemoryQoS
+        NFTablesNetlink NodeControllerLeaseCircuitBreaker
+        PersistentVolumeClaimUnusedSinceTime PodLevelResourcesFixDefaulting
+        PodLevelResourcesFixKubeletQOSClass PodsAPI StaleControllerConsistencyHPA
+        StorageCapacityScoring VolumeLimitScaling WatchListCompression
+        WebhookRoundTripLoadBalancing
+    """,
+    beta_off="""
+        DRAFractionalCapacityRange DRAWorkloadResourceClaims GenericWorkload
+        PodAndContainerStatsFromCRI PodLevelResourceManagers
+    """,
+    ga="""
+        ClusterTrustBundle ClusterTrustBundleProjection DRADeviceTaintRules
+        DRADeviceTaints PodCertificateRequest SELinuxMount StorageVersionMigrator
+    """,
+    ga_locked="""
+        DRAExtendedResource DRAPrioritizedList DRAResourceClaimDeviceStatus
+        HPAConfigurableTolerance HostnameOverride
+        InPlacePodVerticalScalingInitContainers NodeDeclaredFeatures PLEGOnDemandRelist
+        PodReadyToStartContainersCondition RelaxedServiceNameValidation
+        WatchCacheInitializationPostStartHook
+    """,
+    deprecated_on="""
+        KubeProxyIPVS
+    """,
+    deprecated_off_locked="""
+        DeclarativeValidationTakeover
+    """,
+    deprecated_on_locked="""
+        DisableCPUQuotaWithExclusiveCPUs
+    """,
+    gone="""
+        APIServerTracing AnonymousAuthConfigurableEndpoints AnyVolumeDataSource
+        AuthorizeNodeWithSelectors AuthorizeWithSelectors BtreeWatchCache
+        ConsistentListFromCache GangScheduling JobBackoffLimitPerIndex
+        JobPodReplacementPolicy JobSuccessPolicy LogarithmicScaleDown
+        OrderedNamespaceDeletion PodLifecycleSleepAction
+        PodLifecycleSleepActionAllowZero PreventStaticPodAPIReferences
+        RelaxedDNSSearchValidation ResilientWatchCacheInitialization RetryGenerateName
+        SchedulerQueueingHints SidecarContainers StreamingCollectionEncodingToJSON
+        StreamingCollectionEncodingToProtobuf StructuredAuthenticationConfiguration
+        WorkloadAwarePreemption
+    """,
+)
+_NEEDS: Final = needs("""
+    CompositePodGroup: GenericWorkload TopologyAwareWorkloadScheduling
+    DRADerivedAttributes: DynamicResourceAllocation
+    DRADeviceCompatibilityGroups: DRAPartitionableDevices DynamicResourceAllocation
+    DRAFractionalCapacityRange: DRAConsumableCapacity
+    DRAOptionalNodeOperations: DynamicResourceAllocation NodeDeclaredFeatures
+    DRAPartitionableDevicesType:
+        DRAPartitionableDevices DRAResourcePoolStatus DynamicResourceAllocation
+    EventedPLEG: PLEGOnDemandRelist
+    H2CContainerProbe: NodeDeclaredFeatures
+    InPlacePodVerticalScalingMemoryBackedVolumes: InPlacePodVerticalScaling NodeDeclaredFeatures
+    InPlacePodVerticalScalingSchedulerPreemption: InPlacePodVerticalScaling
+    KubeletAllocatedPodsEndpoint: InPlacePodVerticalScaling
+    NodeControllerLeaseCircuitBreaker: AtomicFIFO
+    PodCertificateRequest:
+    PodGroupPreemptionPolicy: GenericWorkload
+    PodLevelResourcesFixDefaulting: PodLevelResources
+    PodLevelResourcesFixKubeletQOSClass: PodLevelResources
+    StaleControllerConsistencyHPA: AtomicFIFO
+    StructuredAuthenticationConfigurationEgressSelector:
+    StructuredAuthenticationConfigurationJWKSMetrics:
+""")
+
+V1_37: Final = later(
+    V1_36,
+    "1.37",
+    gates=_GATES,
+    needs=_NEEDS,
+)
