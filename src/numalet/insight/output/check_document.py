@@ -1,4 +1,4 @@
-"""The findings of ``check`` and of ``doctor cluster`` as documents: what ``-o json`` prints.
+"""The documents of ``check -o json`` and ``doctor cluster -o json``.
 
 ``schema`` is a name with a number, which grows when a field is removed or changes its meaning; a
 new field does not change it.
@@ -31,7 +31,7 @@ class CheckPlaceDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class CheckFindingDocument(msgspec.Struct, kw_only=True):
-    """One finding. ``kubelet`` is what the kubelet says about it, to the letter, or null."""
+    """One finding. ``kubelet`` is the exact text of the kubelet, or null."""
 
     code: str
     severity: Literal["error", "warning", "note"]
@@ -43,7 +43,7 @@ class CheckFindingDocument(msgspec.Struct, kw_only=True):
 
 
 class StartErrorDocument(msgspec.Struct, kw_only=True):
-    """The text with which the kubelet ends, and the stage of its start that it comes from."""
+    """The error text of the kubelet that does not start, and the stage of its start."""
 
     stage: str
     text: str
@@ -52,10 +52,10 @@ class StartErrorDocument(msgspec.Struct, kw_only=True):
 class CheckDocument(msgspec.Struct, kw_only=True):
     """The result of a check. ``start_error`` is null if the kubelet starts.
 
-    ``release`` is the one whose kubelet was asked about, null if the input cannot be used.
-    ``status`` is ``undecided`` if the start depends on fields that the file leaves to a vendor.
-    ``starts`` is null then, and if the input cannot be used.
-    ``skipped_checks`` is what can also keep a kubelet from starting, and was not checked.
+    ``release`` is the checked release of the kubelet. ``status`` is ``undecided`` if the start
+    depends on fields that the file leaves to a vendor, and ``unusable`` if the input has errors.
+    ``starts`` is null in both cases, ``release`` only in the second. ``skipped_checks`` lists
+    other conditions of a start, which were not checked.
     """
 
     schema: Literal["numalet.check/2"]
@@ -70,7 +70,7 @@ class CheckDocument(msgspec.Struct, kw_only=True):
 
 
 class CheckCombinationDocument(msgspec.Struct, kw_only=True):
-    """One configuration on one machine, by the names that were given.
+    """One configuration on one machine, with their names from the command line.
 
     ``config`` is null without a file, ``machine`` null for the machine that the command runs on.
     """
@@ -83,7 +83,7 @@ class CheckCombinationDocument(msgspec.Struct, kw_only=True):
 class ChecksDocument(msgspec.Struct, kw_only=True):
     """The results of several configurations or machines: every combination, configurations first.
 
-    Each ``check`` is what a check of this combination alone prints.
+    Each ``check`` is the document of a check of this combination alone.
     """
 
     schema: Literal["numalet.checks/2"]
@@ -147,7 +147,7 @@ SCHEMA_OF_DOCTOR: Final = "numalet.doctor/2"
 
 
 class DoctorDocument(msgspec.Struct, kw_only=True):
-    """What is wrong with a cluster. A number is null where the API server did not say."""
+    """The findings on a cluster. A number is null if the API server did not report it."""
 
     schema: Literal["numalet.doctor/2"]
     server: str

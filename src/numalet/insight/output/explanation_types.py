@@ -1,4 +1,4 @@
-"""The fields of an explanation: what ``numalet explain -o json`` prints.
+"""The fields of an explanation, the document of ``numalet explain -o json``.
 
 ``explanation_document`` and ``explanation_nodes`` build it; an agent sends it to commands.
 """
@@ -20,7 +20,7 @@ from numalet.insight.output.simulation_types import NotAskedDocument, RefusedDoc
 
 
 class ReasonDocument(OutputDocument):
-    """Why: a stable code, a sentence, and the figures in it by name."""
+    """A reason: a stable code, a sentence, and the figures in it by name."""
 
     code: str
     text: str
@@ -38,7 +38,7 @@ class ExplanationContainerDocument(OutputDocument):
 class PodDocument(OutputDocument):
     """The pod that was decided on.
 
-    ``pod_requests`` is what it asks for as a whole (spec.resources), where that counts.
+    ``pod_requests`` are its pod-level requests (spec.resources), if the release uses them.
     """
 
     namespace: str
@@ -50,7 +50,7 @@ class PodDocument(OutputDocument):
 
 
 class QueuedDocument(OutputDocument):
-    """A pod that asked before it."""
+    """A pod that the node decided on before this one."""
 
     name: str
     uid: str
@@ -67,9 +67,9 @@ class SizesDocument(OutputDocument):
 
 
 class ExplanationCpusDocument(OutputDocument):
-    """CPUs of a NUMA node that a container can have for itself; ``free`` is a list of them.
+    """CPUs of a NUMA node: the number that containers can get exclusively, and lists of CPUs.
 
-    ``reserved`` is a list of those that are reserved for the system.
+    ``free`` are the CPUs that no container has, ``reserved`` those reserved for the system.
     """
 
     allocatable: int
@@ -78,7 +78,7 @@ class ExplanationCpusDocument(OutputDocument):
 
 
 class ExplanationDevicesDocument(OutputDocument):
-    """How many devices of a resource a NUMA node has."""
+    """The numbers of devices of a resource on a NUMA node."""
 
     total: int
     free: int
@@ -87,8 +87,8 @@ class ExplanationDevicesDocument(OutputDocument):
 class ExplanationNodeDocument(OutputDocument, rename={"node_class": "class"}):
     """A NUMA node before the decision; ``group`` are the nodes of its group, itself included.
 
-    ``types`` is empty where no manager keeps account of memory, ``cpus`` null where no CPU of the
-    node is given away alone.
+    ``types`` is empty without a Memory Manager policy, ``cpus`` is null if the node has no
+    exclusive CPUs.
     """
 
     node: int
@@ -116,9 +116,9 @@ class ExplanationHolderDocument(OutputDocument):
 
 
 class SetDocument(OutputDocument, omit_defaults=True):
-    """A set of NUMA nodes: ``preferred`` is null where it is not offered, or not known.
+    """A set of NUMA nodes: ``preferred`` is null if the set is not offered, or unknown.
 
-    ``brief`` says in few words why it is not offered, and who holds it then.
+    ``brief`` is a short reason why it is not offered; ``held_by`` are the containers that use it.
     """
 
     nodes: list[int]
@@ -130,10 +130,10 @@ class SetDocument(OutputDocument, omit_defaults=True):
 
 
 class AnswerDocument(OutputDocument):
-    """What one manager answered for resources that share an answer.
+    """The answer of one manager, for all resources that share it.
 
     ``all_sets`` is false on machines with too many NUMA nodes to list every set.
-    ``why_not_preferred`` is null where every set that is offered is preferred.
+    ``why_not_preferred`` is null if every offered set is preferred.
     """
 
     provider: str
@@ -153,7 +153,7 @@ class ExplanationHintDocument(OutputDocument):
 
 
 class ExplanationMergedDocument(OutputDocument):
-    """What the policy made of the hints; ``bounded`` says that the search was cut short."""
+    """The merged hint of the policy; ``bounded``: the search stopped at its limit."""
 
     nodes: list[int] | None
     preferred: bool
@@ -162,11 +162,11 @@ class ExplanationMergedDocument(OutputDocument):
 
 
 class SubjectDocument(OutputDocument):
-    """What was aligned as one: a container by name, or ``pod``.
+    """The unit of one alignment: the name of a container, or ``pod``.
 
-    ``finalists`` are the results that the merge compared, best first; null where they are too
-    many. ``wanted_size`` is how many NUMA nodes the neediest resource needs; ``by_distance`` says
-    whether they are compared by distance too.
+    ``finalists`` are the results that the merge compared, best first; null if they are too many.
+    ``wanted_size`` is the number of NUMA nodes that the neediest resource needs. ``by_distance``
+    is true if sets of equal size are compared by distance.
     """
 
     subject: str
@@ -186,9 +186,9 @@ class ExplanationBlockDocument(OutputDocument):
 
 
 class AllocatedDocument(OutputDocument):
-    """What a container got: CPUs as lists by NUMA node, device ids by resource.
+    """The allocation of a container: CPUs as lists by NUMA node, device ids by resource.
 
-    ``chosen_among`` is there if the Memory Manager chose the nodes by itself.
+    ``chosen_among`` is set if the Memory Manager chose the nodes by itself.
     """
 
     container: str
@@ -208,9 +208,9 @@ class RefusalDocument(OutputDocument):
 
 
 class OfferDocument(OutputDocument, omit_defaults=True):
-    """A change that admits or aligns the pod: where it would be, and who would be rejected for it.
+    """A change that admits or aligns the pod: its NUMA nodes, and the pods rejected instead.
 
-    With ``start_error`` it is a change after which the kubelet would not start.
+    With ``start_error``, the kubelet would not start after the change.
     """
 
     code: str
@@ -222,7 +222,7 @@ class OfferDocument(OutputDocument, omit_defaults=True):
 
 
 class CategoryDocument(OutputDocument):
-    """One kind of change: how many were tried, and which would have admitted or aligned the pod."""
+    """One kind of change: the number of tries, and the changes that admit or align the pod."""
 
     category: Category
     tried: int
@@ -232,7 +232,7 @@ class CategoryDocument(OutputDocument):
 
 
 class KeptCpusDocument(OutputDocument):
-    """CPUs that an init container holds, though the pod's other containers do not use them."""
+    """CPUs in the record of an ended init container that its pod does not use."""
 
     pod: str
     container: str
@@ -240,21 +240,21 @@ class KeptCpusDocument(OutputDocument):
 
 
 class Explanation(OutputDocument):
-    """One decision, its story, and what would have admitted or aligned the pod.
+    """One decision, its steps, and the changes that would admit or align the pod.
 
-    ``first_line`` is the first line that ``numalet explain`` prints, ``cause`` what was short on
-    which NUMA nodes; it is empty for a pod that is admitted and aligned.
+    ``first_line`` is the first line of ``numalet explain``. ``cause`` names the amounts that were
+    missing and the NUMA nodes; it is empty for a pod that is admitted and aligned.
 
-    ``replay_refused`` are the pods of the queue that were rejected when they were asked again: if
-    they run on the node, the answer is based on a state that differs from that of the node.
+    ``replay_refused`` are pods of the queue that numalet rejects. If they run on the node, its
+    real state differs from the state that this answer is based on.
 
-    ``would_admit`` is empty for an admitted pod, ``would_align`` for one that is rejected or
-    aligned, ``nodes`` for one that is rejected or bound to no NUMA node. ``stranded`` are CPUs of
-    pods that run. ``evicted`` are uids of pods that end for a critical one, ``not_asked``
-    predicates that might have refused the pod, had more been known, ``passed_over`` extended
-    resources that no node offers. ``assumed_running`` counts pods that only the state files know.
-    ``contradiction`` says why the recorded reason of the pod cannot come from this configuration;
-    it is empty if it can.
+    ``would_admit`` is empty for an admitted pod, and ``would_align`` for a rejected or aligned
+    one. ``nodes`` is empty for a pod that is rejected or not bound to NUMA nodes. ``stranded``
+    are unused CPUs of running pods. ``evicted`` are uids of pods that end for a critical pod.
+    ``not_asked`` are predicates that numalet could not evaluate for lack of data. ``passed_over``
+    are extended resources that the node does not have. ``assumed_running`` is the number of pods
+    that are listed only in the state files. ``contradiction`` explains why this configuration
+    cannot lead to the reason in the pod's status; it is empty if it can.
     """
 
     schema: Literal["numalet.explanation/2"]
@@ -288,7 +288,7 @@ class Explanation(OutputDocument):
 
 
 class ExplanationNotStartedDocument(OutputDocument):
-    """The kubelet would not start, so there is no decision."""
+    """The kubelet would not start and makes no decision."""
 
     schema: Literal["numalet.explanation/2"]
     release: str
@@ -300,6 +300,6 @@ def of(document: Any) -> Explanation:
     """Decode an explanation.
 
     Raises:
-        msgspec.ValidationError: It is another document, or one of another release.
+        msgspec.ValidationError: It is not an explanation, or it is from another release.
     """
     return msgspec.convert(document, Explanation)

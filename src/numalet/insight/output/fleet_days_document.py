@@ -1,4 +1,4 @@
-"""What ``numalet fleet what-if`` and ``fleet replay`` print with ``-o json``."""
+"""The documents of ``numalet fleet what-if`` and ``fleet replay`` with ``-o json``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REPLAY_SCHEMA: Final = "numalet.fleet-replay/1"
 
 
 class FleetPoolDocument(OutputDocument, kw_only=True):
-    """One pool on one side: its nodes, the pods on them, and what is stranded, by resource."""
+    """One pool before or after: its nodes, running pods, and stranded amounts by resource."""
 
     pool: str
     nodes: int
@@ -31,9 +31,9 @@ class FleetPoolDocument(OutputDocument, kw_only=True):
 class FleetSideDocument(OutputDocument, kw_only=True):
     """A cluster before or after the change.
 
-    ``displaced`` are pods that their node rejects, ``moved`` those that another node admits,
-    ``admitted`` pods that waited and fit, ``waiting`` pods that run nowhere. ``refused`` says why
-    the kubelets of nodes would not start.
+    ``displaced`` are pods that their node rejects, ``moved`` those of them that another node
+    admits. ``admitted`` are waiting pods that fit, ``waiting`` pods without a node. ``refused``
+    has, by node, the error of a kubelet that would not start.
     """
 
     running: int
@@ -47,9 +47,9 @@ class FleetSideDocument(OutputDocument, kw_only=True):
 
 
 class FleetWhatIfDocument(OutputDocument, kw_only=True):
-    """Both sides; the origins are those of the cluster as it is.
+    """The cluster before and after; ``origins`` are those of the present cluster.
 
-    Of ``cpu`` the amounts are thousandths of a CPU, of memory and huge pages bytes.
+    Amounts of ``cpu`` are milli-CPUs, those of memory and huge pages bytes.
     """
 
     schema: Literal["numalet.fleet-what-if/1"]
@@ -69,7 +69,7 @@ class SampleDocument(OutputDocument, kw_only=True):
 
 
 class ReplayedDayDocument(OutputDocument, kw_only=True):
-    """One day under one scheduler; of waiting the half of the pods, and nine in ten, wait less."""
+    """One day under one scheduler; waiting times are median, 90th percentile and maximum."""
 
     started: int
     never_started: int
@@ -86,10 +86,10 @@ class ReplayedDayDocument(OutputDocument, kw_only=True):
 
 
 class FleetReplayDocument(OutputDocument, kw_only=True):
-    """``blind`` goes by sums, ``seeing`` asks ``numalet extender``; the rest is what sums cost.
+    """A day under two schedulers, and the cost of the NUMA-unaware one.
 
-    ``strategy`` is how the first one scores nodes, ``score`` what the second one prefers. Devices
-    are of ``resource``; for ``cpu`` they are thousandths of a CPU.
+    ``blind`` uses sums and scores nodes by ``strategy``; ``seeing`` uses ``numalet extender`` with
+    the preference ``score``. Devices are those of ``resource``; for ``cpu`` they are milli-CPUs.
     """
 
     schema: Literal["numalet.fleet-replay/1"]

@@ -1,6 +1,6 @@
-"""What ``numalet fleet fit`` and ``fleet traps`` print with ``-o json``.
+"""The documents of ``numalet fleet fit`` and ``fleet traps`` with ``-o json``.
 
-CPU is in thousandths, memory and huge pages in bytes, devices are counted.
+CPU is in milli-CPUs, memory and huge pages are in bytes, devices are counted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TRAPS_SCHEMA: Final = "numalet.fleet-traps/1"
 
 
 class NodeNoteDocument(OutputDocument, kw_only=True):
-    """Something about a node: why too little is known of it, or what contradicts itself."""
+    """A remark on a node: missing data, or data that contradict each other."""
 
     node: str
     code: str
@@ -29,7 +29,7 @@ class NodeNoteDocument(OutputDocument, kw_only=True):
 
 
 class OriginsDocument(OutputDocument, kw_only=True):
-    """How many nodes are of which origin; ``notes`` are about nodes that are decided on."""
+    """The number of nodes by the origin of their state; ``notes`` are about decided nodes."""
 
     published: int
     rebuilt: int
@@ -47,7 +47,7 @@ class FleetMemoryDocument(OutputDocument, kw_only=True):
 
 
 class FleetPlacementDocument(OutputDocument, kw_only=True):
-    """What one container has to itself; ``cpus`` as in ``0-3,8``, empty in the shared pool."""
+    """The exclusive resources of one container; ``cpus`` is empty in the shared pool."""
 
     cpus: str
     memory: list[FleetMemoryDocument]
@@ -55,7 +55,7 @@ class FleetPlacementDocument(OutputDocument, kw_only=True):
 
 
 class LandingDocument(OutputDocument, kw_only=True):
-    """Where one copy lands."""
+    """The node of one copy, and the allocation of each container."""
 
     number: int
     node: str
@@ -64,7 +64,7 @@ class LandingDocument(OutputDocument, kw_only=True):
 
 
 class LeftOutDocument(OutputDocument, kw_only=True):
-    """Nodes on which no copy fits, all for one reason."""
+    """Nodes on which no copy fits, with their common reason."""
 
     code: str
     text: str
@@ -73,7 +73,7 @@ class LeftOutDocument(OutputDocument, kw_only=True):
 
 
 class FitShapeDocument(OutputDocument, kw_only=True):
-    """One shape. ``asked`` is null where as many as fit were asked for; ``count`` land."""
+    """One shape. ``count`` copies fit of ``asked``; null: as many as possible were placed."""
 
     shape: str
     asked: int | None
@@ -85,7 +85,7 @@ class FitShapeDocument(OutputDocument, kw_only=True):
 
 
 class FleetFitDocument(OutputDocument, kw_only=True):
-    """Every shape, each on what those before it left."""
+    """All shapes; each is placed after the shapes before it."""
 
     schema: Literal["numalet.fleet-fit/1"]
     fits: bool
@@ -94,7 +94,7 @@ class FleetFitDocument(OutputDocument, kw_only=True):
 
 
 class TrapShapeDocument(OutputDocument, kw_only=True):
-    """A shape, by the pod that stands for it, and how many such pods run and wait."""
+    """A shape with the name of one of its pods, and the numbers of running and waiting pods."""
 
     shape: str
     amounts: dict[str, int]
@@ -103,7 +103,7 @@ class TrapShapeDocument(OutputDocument, kw_only=True):
 
 
 class TrapDocument(OutputDocument, kw_only=True):
-    """A trap. ``refused`` has the shapes that are promised room and would be rejected."""
+    """A trap. ``refused``: shapes that the scheduler would send and the kubelet would reject."""
 
     node: str
     pool: str
@@ -115,7 +115,7 @@ class TrapDocument(OutputDocument, kw_only=True):
 
 
 class PoolTrapsDocument(OutputDocument, kw_only=True):
-    """One pool; ``free`` is what the sums promise of what is stranded.
+    """One pool; ``free`` are the scheduler's free sums of the stranded resources.
 
     ``closed`` nodes are cordoned or not ready, and their sums are left out.
     """
@@ -129,9 +129,9 @@ class PoolTrapsDocument(OutputDocument, kw_only=True):
 
 
 class KeptAwayDocument(OutputDocument, kw_only=True):
-    """What is done, or would be: ``changed`` is empty in a dry run.
+    """Nodes that are kept from new pods; ``changed`` is empty in a dry run.
 
-    ``can_change`` says whether the nodes can be changed at all: those of a dump cannot.
+    ``can_change`` is false for the nodes of a dump or a description.
     """
 
     how: Literal["cordon", "taint", "undo"]
@@ -144,9 +144,9 @@ class KeptAwayDocument(OutputDocument, kw_only=True):
 
 
 class FleetTrapsDocument(OutputDocument, kw_only=True):
-    """All traps, those with most devices stranded first.
+    """All traps, those with the most stranded devices first.
 
-    Of ``cpu`` the amounts are thousandths of a CPU, of memory and huge pages bytes.
+    Amounts of ``cpu`` are milli-CPUs, those of memory and huge pages bytes.
     """
 
     schema: Literal["numalet.fleet-traps/1"]

@@ -1,4 +1,4 @@
-"""What ``numalet fleet free`` prints with ``-o json``."""
+"""The document of ``numalet fleet free -o json``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCHEMA: Final = "numalet.fleet-free/1"
 
 
 class GoingDocument(OutputDocument, kw_only=True):
-    """A pod that must go; ``controller`` is empty for one that nothing creates again."""
+    """A pod to evict; ``controller`` is empty for a bare pod, which is not created again."""
 
     namespace: str
     name: str
@@ -28,13 +28,14 @@ class GoingDocument(OutputDocument, kw_only=True):
 
 
 class FreeNodeDocument(OutputDocument, kw_only=True):
-    """One node. ``proof`` is ``smallest``, or ``not-proved`` where the search was bounded.
+    """One node. ``proof`` is ``smallest``, or ``not-proved`` if the search stopped at its limit.
 
-    ``outcome`` is ``makes-room``; ``larger``, where more must go than on the best node; ``no-set``,
-    where nothing that may go makes room; ``undecided``, where the search was bounded before.
-    ``leaving`` are uids of pods that are being deleted already; ``kept`` says why pods may not go,
-    by uid. ``rejection`` is the code of the reason for which the pod is rejected now, or null.
-    ``never`` says why the node rejects it even without pods; empty where it does not.
+    ``outcome``: ``makes-room``; ``larger`` (more evictions than on the best node); ``no-set`` (no
+    evictable pods make room); ``undecided`` (the search stopped before it found a set).
+    ``going`` are the pods to evict, ``leaving`` uids of pods that are already being deleted.
+    ``kept`` has the reason why a pod is not evicted, by uid. ``rejection`` is the code of the
+    present rejection, or null. ``never`` explains a rejection even by an empty node, else it is
+    empty.
     """
 
     node: str
@@ -50,7 +51,7 @@ class FreeNodeDocument(OutputDocument, kw_only=True):
 
 
 class MoveStepDocument(OutputDocument, kw_only=True):
-    """One step: ``evict`` or ``admit``; what the containers get is of an admission."""
+    """One step: ``evict`` or ``admit``; ``containers`` has the allocations of an admission."""
 
     step: Literal["evict", "admit"]
     namespace: str
@@ -70,7 +71,7 @@ class MovePlanDocument(OutputDocument, kw_only=True):
 
 
 class FreeCopyDocument(OutputDocument, kw_only=True):
-    """A further copy that has no room, after the ones before it: the nodes, the best one first."""
+    """A further copy without room after the ones before it; the best node is first."""
 
     copy: int
     is_proved: bool
@@ -79,10 +80,10 @@ class FreeCopyDocument(OutputDocument, kw_only=True):
 
 
 class FleetFreeDocument(OutputDocument, kw_only=True):
-    """The nodes, the best one first; ``plan`` is null unless one was asked for.
+    """The nodes, the best one first; ``plan`` is null unless it was requested.
 
-    Of so many ``copies`` so many ``fit`` without any going. The answer is about the first copy that
-    does not, or about the first one if all fit; ``further`` are the copies after it.
+    ``fit`` of the ``copies`` fit without evictions. The answer is about the first copy that does
+    not fit, or about the first copy if all fit; ``further`` are the copies after it.
     """
 
     schema: Literal["numalet.fleet-free/1"]

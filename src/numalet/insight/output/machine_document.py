@@ -19,7 +19,7 @@ from numalet.insight.simulate import recording
 
 
 class GuestNodeDocument(OutputDocument):
-    """A NUMA node; ``distances`` is null where the firmware says nothing."""
+    """A NUMA node; ``distances`` is null if the firmware has no distances."""
 
     id: int
     cpus: str
@@ -38,7 +38,7 @@ class TopologyDocument(OutputDocument):
 
 
 class LabListDocument(OutputDocument):
-    """All topologies that have names."""
+    """All named topologies."""
 
     schema: Literal["numalet.lab-list/1"]
     topologies: list[TopologyDocument]
@@ -52,7 +52,7 @@ class PagesDocument(OutputDocument):
 
 
 class MachineNodeDocument(OutputDocument, rename={"node_class": "class"}):
-    """A NUMA node; ``sockets`` are those its CPUs sit in. What is not known is null.
+    """A NUMA node, and the sockets of its CPUs. Unknown values are null.
 
     ``class`` is ``cpu`` with CPUs and memory, ``memory`` without CPUs, ``empty`` without memory.
     """
@@ -69,17 +69,17 @@ class MachineNodeDocument(OutputDocument, rename={"node_class": "class"}):
 
 
 class NoteDocument(TypedDict):
-    """What is odd, or will matter: a stable code, a sentence; the figures in it are beside."""
+    """An unusual property of the machine: code and text; its figures are further members."""
 
     code: str
     text: str
 
 
 class MachineDocument(OutputDocument):
-    """A machine as it is, or as the kubelet sees it.
+    """A machine from the view of the hardware or of the kubelet (``view``).
 
-    ``sockets``, ``cores`` and ``cpus`` are counts. ``description`` is what the kubelet sees, core
-    by core, in the form of a recorded scenario: ``-m`` reads it from this document.
+    ``sockets``, ``cores`` and ``cpus`` are counts. ``description`` is the kubelet's view, core by
+    core, in the form of a recorded scenario: ``-m`` reads it from this document.
     """
 
     schema: Literal["numalet.machine/1"]
@@ -98,14 +98,14 @@ class MachineDocument(OutputDocument):
 
 
 class MachineDevicesDocument(OutputDocument):
-    """How many devices of a resource there are."""
+    """The number of devices of a resource."""
 
     resource: str
     count: int
 
 
 class ProfileDocument(OutputDocument):
-    """A machine profile: how large the machine is, what it is like, whose figures it has."""
+    """A machine profile: its size, a description, and the source of its figures."""
 
     name: str
     numa_nodes: int

@@ -1,4 +1,4 @@
-"""A computed reservation as a document: what ``-o json`` prints. Sizes are whole bytes.
+"""The document of ``numalet reserve -o json``: a computed reservation. Sizes are bytes.
 
 ``schema`` is a name with a number, which grows when a field is removed or changes its meaning; a
 new field does not change it.
@@ -19,7 +19,7 @@ SCHEMA: Final = "numalet.reserve/1"
 
 
 class ReserveNodeDocument(msgspec.Struct, kw_only=True):
-    """One NUMA node: what it has, what is kept back of it, what is left for pods."""
+    """One NUMA node: its memory, the reserved part, and the part for pods."""
 
     numa_node: int
     memory_bytes: int
@@ -30,7 +30,7 @@ class ReserveNodeDocument(msgspec.Struct, kw_only=True):
 
 
 class PartsDocument(msgspec.Struct, kw_only=True):
-    """What the sum is made up of. ``threshold`` is the eviction threshold as it was written."""
+    """The parts of the sum. ``threshold`` is the configured text of the eviction threshold."""
 
     kube_reserved_bytes: int
     system_reserved_bytes: int
@@ -41,14 +41,14 @@ class PartsDocument(msgspec.Struct, kw_only=True):
 
 
 class ReservedMemoryEntry(msgspec.Struct, kw_only=True, rename="camel"):
-    """One entry of ``reservedMemory``, as KubeletConfiguration has it."""
+    """One entry of ``reservedMemory`` in the form of KubeletConfiguration."""
 
     numa_node: int
     limits: dict[str, str]
 
 
 class ReserveDocument(msgspec.Struct, kw_only=True):
-    """A reservation. ``start_error`` is why the kubelet would not start all the same, or null."""
+    """A reservation. ``start_error`` is set if the kubelet would not start even with it."""
 
     schema: Literal["numalet.reserve/1"]
     strategy: str

@@ -1,8 +1,8 @@
-"""The place of one command: ``numalet run --dry-run -o json``, and an agent's answer.
+"""The allocation of one command: ``numalet run --dry-run -o json``, and an agent's answer.
 
 Sizes are whole bytes. ``schema`` is a name with a number, which grows when a field is removed or
-changes its meaning; a new field does not change it. If the command has no place, the explanation
-of a pod with one container is given in the words of the command line.
+changes its meaning; a new field does not change it. If the command does not fit, the explanation
+is that of a pod with one container, but names the command and its options.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def for_command(explanation: Explanation) -> Explanation:
 
 
 def kept_for_others(explanation: Explanation) -> str:
-    """Return the resources that are reserved for the system; empty if there are none."""
+    """Return a sentence about the resources reserved for the system, or an empty text."""
     cpus = cpu_set.EMPTY.union(
         *(cpu_set.parse(each.cpus.reserved) for each in explanation.nodes_before if each.cpus)
     )
@@ -119,7 +119,7 @@ By: TypeAlias = Literal["agent", "node-state"]
 
 
 class PodPart(OutputDocument, kw_only=True):
-    """The pod that the command is to the managers."""
+    """The pod that stands for the command in the managers."""
 
     namespace: str
     name: str
@@ -127,7 +127,7 @@ class PodPart(OutputDocument, kw_only=True):
 
 
 class RunMemoryDocument(OutputDocument, kw_only=True):
-    """Memory of one type, such as ``memory`` or ``hugepages-1Gi``, and where it comes from."""
+    """Memory of one type, such as ``memory`` or ``hugepages-1Gi``, and its NUMA nodes."""
 
     type: str
     size_bytes: int
@@ -135,19 +135,18 @@ class RunMemoryDocument(OutputDocument, kw_only=True):
 
 
 class RunDocument(OutputDocument, kw_only=True):
-    """The place of a command, or why there is none.
+    """The allocation of a command, or the reason of its rejection.
 
-    ``fits_when_empty`` says whether there would be one if nothing else ran.
+    ``fits_when_empty`` is true if the command would fit on an empty machine.
 
-    ``cpus`` are its own in the kernel's list form, empty if it runs on those that are shared,
-    ``shared_cpus``. ``numa_nodes`` are where its pages are kept, whether a size is promised or
-    not. ``reason`` and ``message`` are the kubelet's, empty if admitted.
-    ``guarantee`` says what would hold it there, ``shortfalls`` are codes of what can
-    not be enforced. ``decided_by`` is the agent, or the node
-    state that commands share (``node-state``);
-    ``release`` is that of the kubelet by whose rules it decided.
+    ``cpus`` are its exclusive CPUs in the kernel's list form; if empty, it runs on
+    ``shared_cpus``. ``numa_nodes`` are the nodes of its memory, with or without a size.
+    ``reason`` and ``message`` are those of the kubelet, empty if admitted. ``guarantee`` is the
+    means that enforces the allocation, ``shortfalls`` are codes of settings that cannot be
+    enforced. ``decided_by`` is the agent, or the node state that commands share
+    (``node-state``). ``release`` is the release of the kubelet whose rules were used.
 
-    ``explanation`` is that of a dry run that does not fit, as from ``numalet explain -o json``.
+    ``explanation`` is set for a dry run that does not fit, as from ``numalet explain -o json``.
     """
 
     schema: Literal["numalet.run/3"]
@@ -239,7 +238,7 @@ def decode(value: Any) -> RunDocument:
     """Decode an agent's answer.
 
     Raises:
-        msgspec.ValidationError: It is another document.
+        msgspec.ValidationError: It is not such a document.
     """
     # An agent of a later release may send fields that this release does not have.
     known = {name: value[name] for name in RunDocument.__struct_fields__ if name in value}

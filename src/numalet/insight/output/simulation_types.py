@@ -1,6 +1,6 @@
-"""The fields of a simulation: what ``numalet simulate -o json`` prints.
+"""The fields of a simulation, the document of ``numalet simulate -o json``.
 
-Fields without meaning are left out: hints under the topology policy "none", allocations of a
+Fields that do not apply are left out: hints under the topology policy "none", allocations of a
 rejected pod. CPU lists are texts such as ``0-3,8``.
 """
 
@@ -32,10 +32,10 @@ class HintDocument(OutputDocument):
 
 
 class HintsByRuleDocument(OutputDocument):
-    """Hints that are too many to be listed.
+    """A description of hints that are too many to list.
 
-    ``singles`` are the nodes that are offered alone, ``groups`` the sets that are offered as they
-    are, ``open_nodes`` those of which larger sets are offered.
+    ``singles`` are nodes that are offered alone, ``groups`` are single offered sets. Any larger
+    set of ``open_nodes`` is offered too.
     """
 
     preferred_size: int
@@ -46,11 +46,11 @@ class HintsByRuleDocument(OutputDocument):
 
 
 Hints = list[HintDocument] | HintsByRuleDocument | None
-"""Null is no preference; with an empty list, no set of nodes will do."""
+"""Null means no preference; an empty list means that no set of nodes is possible."""
 
 
 class MergedDocument(HintDocument):
-    """What the policy made of the hints; ``bounded`` says that the search was cut short."""
+    """The merged hint of the policy; ``bounded``: the search stopped at its limit."""
 
     admit: bool
     bounded: Literal[True] | UnsetType = UNSET
@@ -66,7 +66,7 @@ class GroupMaskDocument(OutputDocument):
 class RuntimeDocument(OutputDocument):
     """The settings that the container runtime would get, with the names of its API.
 
-    ``affinity_cpus`` on Windows, the others on Linux. What is empty is not set.
+    ``affinity_cpus`` is for Windows, the others are for Linux. Empty settings are left out.
     """
 
     cpuset_cpus: str | UnsetType = UNSET
@@ -75,7 +75,7 @@ class RuntimeDocument(OutputDocument):
 
 
 class StatusDocument(OutputDocument):
-    """What the kubelet writes into the status of a rejected pod."""
+    """The status that the kubelet writes to a rejected pod."""
 
     phase: Literal["Failed"]
     reason: str
@@ -91,20 +91,20 @@ class EventDocument(OutputDocument):
 
 
 class NotAskedDocument(OutputDocument):
-    """A predicate that might have refused the pod, had more been known; named as its reason."""
+    """A predicate that was not evaluated for lack of data, with the name of its reason."""
 
     predicate: str
     why: Unknown
 
 
 class DecisionDocument(OutputDocument):
-    """What became of one pod; ``reason`` and ``message`` are the kubelet's, empty if admitted.
+    """The decision on one pod; ``reason`` and ``message`` are the kubelet's, empty if admitted.
 
-    Hints are by subject (a container, or ``pod``), provider and resource. Placements are by
-    container: ``devices`` ids by resource, ``devices_by_numa`` how many of them have which nodes.
-    ``evicted`` are uids of pods that end so that a critical pod has room, ``passed_over`` extended
-    resources that no node offers. Only a rejected pod has ``why`` (a sentence), ``code`` and what
-    follows; ``left_behind`` are containers whose resources stay allocated until the next admission.
+    Hints are by subject (a container, or ``pod``), provider and resource. Allocations are by
+    container: ``devices`` has ids by resource, ``devices_by_numa`` their numbers by NUMA nodes.
+    ``evicted`` are uids of pods that end for a critical pod, ``passed_over`` extended resources
+    that the node does not have. Only a rejected pod has ``why`` (a sentence) and the fields after
+    it; ``left_behind`` are containers whose resources stay allocated until the next admission.
     """
 
     namespace: str
@@ -133,14 +133,14 @@ class DecisionDocument(OutputDocument):
 
 
 class RestartDocument(OutputDocument):
-    """A restart: what became of the pods that it saw, or why the kubelet does not start again."""
+    """A restart: the new decisions on running pods, or the error of a kubelet that fails."""
 
     readmitted: list[DecisionDocument] | UnsetType = UNSET
     start_error: str | UnsetType = UNSET
 
 
 class StepDocument(OutputDocument):
-    """One step: a pod that asked, the uid of one that was removed, or a restart."""
+    """One step: the decision on a pod, the uid of a removed pod, or a restart."""
 
     admit: DecisionDocument | UnsetType = UNSET
     remove: str | UnsetType = UNSET
@@ -148,7 +148,7 @@ class StepDocument(OutputDocument):
 
 
 class RefusedDocument(OutputDocument):
-    """A pod that was rejected, in the kubelet's words."""
+    """A rejected pod with the kubelet's reason and message."""
 
     pod: str
     reason: str
@@ -158,11 +158,12 @@ class RefusedDocument(OutputDocument):
 class SimulationDocument(OutputDocument):
     """Steps with their decisions, and the node after them.
 
-    ``state_files`` are the kubelet's state files by name, parsed. ``left_behind`` hold something
-    without being active. ``cpus`` is empty unless the CPU Manager gives out CPUs.
-    ``assumed_running`` and ``forgotten`` are uids of pods that only the state files know;
-    ``ignored`` counts objects of the input that give no pod, by why. ``replay_refused`` are pods
-    that run by their status and were rejected here: then the node is in another state.
+    ``state_files`` are the kubelet's state files by name, parsed. ``left_behind`` are inactive
+    containers that still hold resources. ``cpus`` is empty without exclusive CPUs.
+    ``assumed_running`` and ``forgotten`` are uids of pods that are listed only in the state
+    files. ``ignored`` counts objects of the input without a pod, by reason. ``replay_refused``
+    are pods that are rejected here although their status says that they run: the real node is in
+    another state.
     """
 
     schema: Literal["numalet.simulation/1"]
@@ -183,9 +184,9 @@ class SimulationDocument(OutputDocument):
 
 
 class NotStartedDocument(OutputDocument):
-    """The kubelet does not start, so there are no steps.
+    """The kubelet does not start, and ``steps`` is empty.
 
-    The text is the kubelet's own, but for the stage ``numalet``: there it would crash or hang.
+    The text is the kubelet's own, except in the stage ``numalet``: there it would crash or hang.
     """
 
     schema: Literal["numalet.simulation/1"]

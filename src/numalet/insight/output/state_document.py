@@ -1,4 +1,4 @@
-"""What ``numalet state ... -o json`` prints; ``show`` prints a ``StateMap``.
+"""The documents of ``numalet state ... -o json``; that of ``show`` is a ``StateMap``.
 
 Every document names its schema; a breaking change gives it the next number. Sizes are bytes.
 """
@@ -24,13 +24,13 @@ from numalet.wording import kubelet_start
 
 
 class BreachDocument(StateFinding):
-    """A finding with the rule that is broken."""
+    """A finding with the violated rule."""
 
     rule: str
 
 
 class StateFileDocument(Value):
-    """A state file. What cannot be known of a file that cannot be decoded is null.
+    """A state file. Values that a damaged file does not contain are null.
 
     ``expected_checksum`` is the one that the kubelet would write for this content.
     """
@@ -45,9 +45,9 @@ class StateFileDocument(Value):
 
 
 class VerifiedDocument(Value, tag_field="schema", tag="numalet.state-verify/1"):
-    """Whether state files are sound, as those of a kubelet of the release.
+    """Whether a kubelet of the release would accept the state files.
 
-    ``release`` is null where none is known: then they may be of any format.
+    ``release`` is null if it is unknown; then every format is accepted.
     """
 
     release: str | None
@@ -55,23 +55,23 @@ class VerifiedDocument(Value, tag_field="schema", tag="numalet.state-verify/1"):
 
 
 class ComparedDocument(Value, tag_field="schema", tag="numalet.state-diff/1"):
-    """What differs between two sets of state files."""
+    """The differences between two sets of state files."""
 
     differences: tuple[StateDifference, ...]
     unreadable: tuple[StateFinding, ...]
 
 
 class LostDocument(StateFinding):
-    """A container's record that does not fit any more, and why."""
+    """A container's record that does not fit the machine any more, with the reason."""
 
     pod_uid: str
     container: str
 
 
 class KeptDocument(Value):
-    """What a rebase does: files that change, and what is kept and lost, by file.
+    """The effect of a rebase: changed files, and the records that each keeps or loses.
 
-    ``unusable`` are files from which nothing can be kept.
+    ``unusable`` are files without a single record to keep.
     """
 
     changes: list[str]
@@ -81,11 +81,11 @@ class KeptDocument(Value):
 
 
 class CheckedDocument(Value, tag_field="schema", tag="numalet.state-restore-check/1"):
-    """Whether a kubelet would start with the files, and what became different since.
+    """Whether a kubelet would start with the files, and the changes of the machine since.
 
-    ``start_error`` is the kubelet's own text; it is null where the kubelet starts, and where it
-    would crash or hang. ``rebase`` is null where it does not start whatever the files say.
-    ``pods`` says which of the given pods are lost or moved; it is null without pods or a start.
+    ``start_error`` is the kubelet's own text; it is null if the kubelet starts, or if it would
+    crash or hang. ``rebase`` is null if the kubelet does not start with any files. ``pods`` has
+    the given pods that are lost or moved; it is null without pods or without a start.
     """
 
     mode: Mode
@@ -99,13 +99,13 @@ class CheckedDocument(Value, tag_field="schema", tag="numalet.state-restore-chec
 
 
 class RebasedDocument(KeptDocument, tag_field="schema", tag="numalet.state-rebase/1"):
-    """What a rebase did; ``written`` are the backups by the paths that were replaced."""
+    """The effect of a rebase; ``written`` has the backup of each replaced path."""
 
     written: dict[str, str]
 
 
 def verified(reports: Iterable[FileReport], release: Release | None = None) -> VerifiedDocument:
-    """Return whether the files are sound, as those of a kubelet of this release."""
+    """Return whether a kubelet of this release would accept the files."""
     name = None if release is None else release.name
     return VerifiedDocument(name, tuple(map(_file, reports)))
 

@@ -1,4 +1,4 @@
-"""What ``numalet what-if -o json`` prints: the same pods on every variant of a node."""
+"""The document of ``numalet what-if -o json``: the same pods on every variant of a node."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numalet.wording import kubelet_start
 
 
 class StrandedDocument(OutputDocument):
-    """What is free on a NUMA node and out of reach: bytes by memory type, number of CPUs."""
+    """Free resources of a NUMA node that no pod can get: bytes by type, number of CPUs."""
 
     node: int
     memory_bytes: dict[str, int]
@@ -24,14 +24,14 @@ class StrandedDocument(OutputDocument):
 
 
 class EvictedDocument(OutputDocument):
-    """Pods that end so that a critical pod has room."""
+    """Pods that are evicted for a critical pod."""
 
     pod: str
     evicted: list[str]
 
 
 class PodsNotAskedDocument(OutputDocument):
-    """A predicate that might have refused these pods, had more been known."""
+    """A predicate that was not evaluated for these pods for lack of data."""
 
     predicate: str
     why: Unknown
@@ -39,17 +39,17 @@ class PodsNotAskedDocument(OutputDocument):
 
 
 class PassedOverDocument(OutputDocument):
-    """An extended resource that no node offers, and the pods that run without it."""
+    """An extended resource that the node does not have, and the pods that run without it."""
 
     resource: str
     pods: list[str]
 
 
 class OrderRunDocument(OutputDocument):
-    """What became of the pods in one order. Means are null where no pod has a placement.
+    """The decisions on the pods in one order. Means are null if no pod has an allocation.
 
-    ``replay_refused`` are those of the rejected pods that run by their status: where the variant is
-    the user's own node, its row is based on a state that differs from that of the node.
+    ``replay_refused`` are rejected pods that run according to their status. If the variant is the
+    present node, its real state differs from the state that this row is based on.
     """
 
     admitted: int
@@ -65,9 +65,9 @@ class OrderRunDocument(OutputDocument):
 
 
 class VariantDocument(OutputDocument):
-    """One node that might be; ``options`` null leaves those of the configuration.
+    """One variant of the node; if ``options`` is null, those of the configuration apply.
 
-    ``policy`` and ``scope`` are as they were given, even if no kubelet starts with them.
+    ``policy`` and ``scope`` are the given texts, even if a kubelet does not start with them.
 
     The first run is in the order of the list.
     """
@@ -85,7 +85,7 @@ class VariantDocument(OutputDocument):
 
 
 class Matrix(OutputDocument):
-    """The same pods on every variant; ``seed`` is that of the shuffled orders."""
+    """The same pods on every variant; ``seed`` is the seed of the shuffled orders."""
 
     schema: Literal["numalet.what-if/1"]
     seed: int
