@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from numalet.agent.controller import record_file
+from numalet.agent.controller import store_files
 from numalet.agent.controller.wiring import Hooks
 from numalet.agent.servers.door import ChangeKind, Foreseen, RequestRefusal, RequestRefused
 from numalet.agent.telemetry.metrics import DRIFT_CORRECTED, Labels
@@ -63,7 +63,7 @@ async def test_a_deleted_pod_ends_gives_back_and_goes(tmp_path: Path) -> None:
         await agent.until(lambda: not agent.names())
         assert not placement.of_all(agent.controller.view().node.snapshot)
         assert agent.runtime.running() == {}
-        assert record_file.read(tmp_path).by_uid == {}
+        assert store_files.read_records(tmp_path).by_uid == {}
 
 
 async def test_a_name_is_taken_until_its_pod_is_gone(tmp_path: Path) -> None:

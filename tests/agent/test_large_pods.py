@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from numalet.agent.controller import decisions, steps, transitions
-from numalet.agent.controller.desired_settings import SettingsByFormula
+from numalet.agent.controller.desired_settings import DesiredSettings
 from numalet.agent.controller.manifests import ManifestFolder
 from numalet.agent.controller.node_state import NodeState
 from numalet.agent.controller.requests import Began
@@ -81,9 +81,7 @@ def _life(root: Path, count: int) -> None:
     premises = agents.settings(root).premises
     node = nodes.start(premises.config, premises.machine, behaviour=premises.behaviour)
     assert isinstance(node, Node)
-    wanted = SettingsByFormula(
-        limits.resolve(premises.config, premises.machine, premises.behaviour)
-    )
+    wanted = DesiredSettings(limits.resolve(premises.config, premises.machine, premises.behaviour))
     workload = agents.workload(_manifest(count))
     state = decisions.create(NodeState(node=node), workload, NOW, lambda: 0.0).state
     taken = steps.advance(state, workload.uid, NOW)

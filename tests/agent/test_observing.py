@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.controller import record_file, settings, wiring
+from numalet.agent.controller import settings, store_files, wiring
 from numalet.agent.controller.controller import Controller
 from numalet.agent.controller.observing import KubeletPlaces
 from numalet.agent.controller.wiring import Hooks
@@ -133,7 +133,7 @@ def test_it_shows_the_kubelet_s_node_state_and_decides_nothing(
     asyncio.run(scene())
     assert before == _bytes(kubelet.folder)
     assert not (tmp_path / "root" / "cpu_manager_state").exists()
-    assert not (tmp_path / "root" / record_file.FILE_NAME).exists()
+    assert not (tmp_path / "root" / store_files.RECORD_FILE).exists()
 
 
 def _bytes(folder: Path) -> dict[Path, bytes]:

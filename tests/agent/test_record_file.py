@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.agent.controller import record_file
-from numalet.agent.controller.record_file import RecordFile, RecordTexts
+from numalet.agent.controller import store_files
+from numalet.agent.controller.store_files import RecordFile, RecordTexts
 from running import faults
 
 UIDS = st.sampled_from(["a", "b", "ü\n", "../c", ""])
@@ -39,7 +39,7 @@ def test_what_was_committed_is_read(
         gone = wished & wanted.keys() - changed.keys()
         commit(file, changed, gone)
         wanted = {uid: each for uid, each in wanted.items() if uid not in gone} | changed
-        assert wanted == record_file.read(folder).by_uid
+        assert wanted == store_files.read_records(folder).by_uid
         # What is kept is looked at before a line is added; a line says little but its records.
         kept, before = sum(map(len, wanted.values())), kept
         lines = 60 * (len(wanted) + len(changed) + len(gone) + 1)
@@ -52,12 +52,12 @@ def test_a_last_line_that_was_cut_counts_for_nothing(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("records")
-    first, second = (record_file.line({uid: b'{"x":1}'}, ()) for uid in "ab")
+    first, second = (store_files.commit_line({uid: b'{"x":1}'}, ()) for uid in "ab")
     # A file system may also have made room for what it did not write.
     kept = data.draw(st.integers(0, len(second) - 2))
     cut = second[:kept] + bytes(data.draw(st.sampled_from([0, len(second) - kept])))
-    (folder / record_file.FILE_NAME).write_bytes(first + cut)
-    assert record_file.read(folder) == RecordTexts({"a": b'{"x":1}'}, {})
+    (folder / store_files.RECORD_FILE).write_bytes(first + cut)
+    assert store_files.read_records(folder) == RecordTexts({"a": b'{"x":1}'}, {})
 
 
 @given(data=st.data())
@@ -65,11 +65,11 @@ def test_a_line_that_was_changed_is_given_apart(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("records")
-    first, second = (bytearray(record_file.line({uid: b'{"x":1}'}, ())) for uid in "ab")
+    first, second = (bytearray(store_files.commit_line({uid: b'{"x":1}'}, ())) for uid in "ab")
     at = data.draw(st.integers(0, len(first) - 2))
     first[at] ^= 1 << data.draw(st.integers(0, 7))
-    (folder / record_file.FILE_NAME).write_bytes(first + second)
-    read = record_file.read(folder)
+    (folder / store_files.RECORD_FILE).write_bytes(first + second)
+    read = store_files.read_records(folder)
     assert read == RecordTexts({"b": b'{"x":1}'}, {1: bytes(first).rstrip(b"\n")})
 
 
@@ -89,7 +89,7 @@ def test_a_line_that_finds_no_room_does_not_ask_for_more(tmp_path: Path) -> None
     with pytest.raises(OSError, match="disk"), file.appended({"b": b"{}"}, set()):
         raise OSError("the disk lost it")
     assert before == file.path.read_bytes()
-    assert b"".join(record_file.line({uid: b"{}"}, ()) for uid in "ab") == file.whole(
+    assert b"".join(store_files.commit_line({uid: b"{}"}, ()) for uid in "ab") == file.whole(
         {"b": b"{}"}, set()
     )
 
@@ -99,10 +99,10 @@ def test_nothing_of_a_record_that_went_stays_in_the_file(tmp_path: Path) -> None
     commit(file, {"a": b'{"x":"first"}', "b": b'{"x":"second"}'}, set())
     commit(file, {"a": b'{"x":"again"}'}, set())
     commit(file, {}, {"a"})
-    assert record_file.line({"b": b'{"x":"second"}'}, ()) == file.path.read_bytes()
+    assert store_files.commit_line({"b": b'{"x":"second"}'}, ()) == file.path.read_bytes()
     commit(file, {}, {"never there"})
-    assert record_file.read(tmp_path).by_uid == {"b": b'{"x":"second"}'}
+    assert store_files.read_records(tmp_path).by_uid == {"b": b'{"x":"second"}'}
 
 
 def test_nothing_is_read_where_nothing_was_written(tmp_path: Path) -> None:
-    assert record_file.read(tmp_path) == RecordTexts({}, {})
+    assert store_files.read_records(tmp_path) == RecordTexts({}, {})

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.bad_inputs import refused_with
-from numalet.agent.controller import record_file
+from numalet.agent.controller import store_files
 from numalet.agent.controller.recovery import OnInvalidState
 from numalet.agent.controller.wiring import RUNS, Hooks
 from numalet.agent.host.runtime.fake import FakeRuntime
@@ -34,8 +34,8 @@ async def _two_pods(root: Path) -> None:
 
 def _lose_record(root: Path, uid: str) -> None:
     """A commit that nobody made says that this pod went."""
-    with (root / record_file.FILE_NAME).open("ab") as file:
-        file.write(record_file.line({}, [uid]))
+    with (root / store_files.RECORD_FILE).open("ab") as file:
+        file.write(store_files.commit_line({}, [uid]))
 
 
 async def test_a_hold_without_a_record_is_released_and_its_program_ended(tmp_path: Path) -> None:
@@ -81,8 +81,8 @@ async def test_an_end_that_an_earlier_release_recorded_as_a_text_is_still_shown(
     for old, new in (("uid-1", "uid-one"), ("web", "one"), ("a", "main")):
         earlier = earlier.replace(f'"{old}"', f'"{new}"')
     assert said in earlier
-    with (tmp_path / record_file.FILE_NAME).open("ab") as file:
-        file.write(record_file.line({"uid-one": earlier.encode()}, []))
+    with (tmp_path / store_files.RECORD_FILE).open("ab") as file:
+        file.write(store_files.commit_line({"uid-one": earlier.encode()}, []))
     for _ in range(2):
         async with agents.running(agents.settings(tmp_path)) as agent:
             await agent.controller.settled()
@@ -209,11 +209,11 @@ async def test_what_was_deleted_while_no_agent_ran_to_the_end_still_goes(tmp_pat
 
 def _spoil(root: Path, uid: str) -> bytes:
     """Write into the record what no reader takes; returns the text."""
-    text = record_file.read(root).by_uid[uid]
+    text = store_files.read_records(root).by_uid[uid]
     bad = text.replace(b'"run_as_user":null', b'"run_as_user":-1')
     assert bad != text
-    with (root / record_file.FILE_NAME).open("ab") as file:
-        file.write(record_file.line({uid: bad}, []))
+    with (root / store_files.RECORD_FILE).open("ab") as file:
+        file.write(store_files.commit_line({uid: bad}, []))
     return bad
 
 
@@ -227,8 +227,8 @@ async def test_a_record_that_cannot_be_read_is_put_into_quarantine(
     else:
         _lose_record(tmp_path, "uid-one")
         expected, bad = "record/damaged-line", b"half a li"
-        with (tmp_path / record_file.FILE_NAME).open("ab") as file:
-            file.write(bad + b"\n" + record_file.line({}, []))
+        with (tmp_path / store_files.RECORD_FILE).open("ab") as file:
+            file.write(bad + b"\n" + store_files.commit_line({}, []))
     told: list[Finding] = []
     hooks = replace(agents.NO_HOOKS, on_findings=told.extend)
     for times in (1, 0):
@@ -246,7 +246,7 @@ async def test_a_record_that_cannot_be_read_is_put_into_quarantine(
 async def test_what_is_in_quarantine_already_is_not_added_again(tmp_path: Path) -> None:
     await _two_pods(tmp_path)
     bad = _spoil(tmp_path, "uid-one")
-    record_file.quarantine(tmp_path, [b"other"])
-    record_file.quarantine(tmp_path, [bad])
+    store_files.quarantine(tmp_path, [b"other"])
+    store_files.quarantine(tmp_path, [bad])
     async with agents.running(agents.settings(tmp_path)):
         assert (tmp_path / "pods.unreadable").read_bytes() == b"other\n" + bad + b"\n"

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from harness.bad_inputs import refused_with
-from numalet.agent.controller import journal, record_file
+from numalet.agent.controller import journal, store_files
 from numalet.agent.controller import store as store_module
 from numalet.agent.controller.journal import Journal
 from numalet.agent.controller.shared_state import SharedState
@@ -228,7 +228,7 @@ async def test_a_pod_that_was_refused_is_not_there_after_a_crash(
         faults.install(disk)
         disk.fails = True
         assert isinstance(await agent.controller.create(agents.pod("two")), RequestRefused)
-        assert [*record_file.read(tmp_path).by_uid] == ["uid-one"]
+        assert [*store_files.read_records(tmp_path).by_uid] == ["uid-one"]
 
 
 async def test_records_that_somebody_took_away_are_written_again(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ async def test_records_that_somebody_took_away_are_written_again(tmp_path: Path)
         await agent.controller.create(agents.pod("one"))
         await agent.until(lambda: agent.phase("one") == "running")
         await agent.controller.settled()
-        (tmp_path / record_file.FILE_NAME).unlink()
+        (tmp_path / store_files.RECORD_FILE).unlink()
         await agent.controller.create(agents.pod("two"))
         await agent.until(lambda: agent.phase("two") == "running")
         await agent.controller.settled()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.agent.controller import changes, node_file
+from numalet.agent.controller import changes, store_files
 from numalet.agent.controller.changes import History
 from numalet.agent.controller.journal import FILE_NAME as JOURNAL
 from numalet.agent.controller.node_state import NodeState
@@ -168,9 +168,9 @@ def test_the_node_keeps_its_age(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "[]", '{"createdAt": 5}', "\0", '{"versionsBelow": -1}'])
 def test_a_damaged_file_is_replaced(tmp_path: Path, text: str) -> None:
-    path = tmp_path / node_file.FILE_NAME
+    path = tmp_path / store_files.NODE_FILE
     path.write_text(text)
-    found = node_file.begin(tmp_path, NOW)
+    found = store_files.begin_life(tmp_path, NOW)
     assert (found.created_at, found.first_version) == (NOW, int(NOW.timestamp() * 1_000_000))
-    again = node_file.begin(tmp_path, NOW)
-    assert again.first_version == found.first_version + node_file.VERSIONS_OF_A_LIFE
+    again = store_files.begin_life(tmp_path, NOW)
+    assert again.first_version == found.first_version + store_files.VERSIONS_OF_A_LIFE

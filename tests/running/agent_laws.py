@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from numalet.agent.controller import record_file
+from numalet.agent.controller import store_files
 from numalet.agent.controller.controller import Controller
-from numalet.agent.controller.desired_settings import SettingsByFormula
+from numalet.agent.controller.desired_settings import DesiredSettings
 from numalet.agent.host.cgroup_v2 import interface_files
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.runtime.fake import FakeRuntime
@@ -100,7 +100,7 @@ def _disk(root: Path, view: AgentView) -> list[str]:
     found = []
     if dict(state_directory.read(root).files) != view.node.state_files():
         found.append("state files differ from the node state")
-    texts = record_file.read(root).by_uid
+    texts = store_files.read_records(root).by_uid
     records = {uid: pod_record.decode(text, uid) for uid, text in texts.items()}
     if records != dict(view.records):
         found.append("records on the disk differ from those in memory")
@@ -155,7 +155,7 @@ def _cgroups(view: AgentView, tree: CgroupTree) -> list[str]:
     there = pod_cgroups(tree)
     strangers = sorted(set(there) - pods)
     found = [f"cgroups left: {strangers}"] if strangers else []
-    wanted = SettingsByFormula(
+    wanted = DesiredSettings(
         limits.resolve(view.config, view.node.rules.machine, view.node.rules.behaviour)
     )
     desired = [wanted.settings(view.records, view.node.snapshot, key) for key in up(view)]
@@ -181,7 +181,7 @@ def _entries(view: AgentView, runtime: FakeRuntime) -> list[str]:
     strangers = set(runtime.known()) - set(view.records)
     if strangers:
         found.append(f"left at the runtime: {sorted(strangers)}")
-    wanted = SettingsByFormula(
+    wanted = DesiredSettings(
         limits.resolve(view.config, view.node.rules.machine, view.node.rules.behaviour)
     )
     for key in running:

@@ -62,7 +62,7 @@ POINTS: Final = {
         "write_unknown": "runs.end",
     },
     "numalet.agent.controller.journal": {"_append": "journal.write"},
-    "numalet.agent.controller.record_file": {"_write_whole": "records.append"},
+    "numalet.agent.controller.store_files": {"_write_whole": "records.append"},
     "numalet.agent.run.child": {"_fork": "process.fork"},
     "numalet.agent.run.program": {"NotifyingReport.started": "runs.started"},
     "numalet.agent.controller.shared_state": {"SharedState.write": "node-state.write"},

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from numalet.agent.controller import recovery, root_folder
-from numalet.agent.controller.holders import CONTAINER, Holders, RunHolder
+from numalet.agent.controller.run_holders import CONTAINER, Holders, RunHolder
 from numalet.agent.controller.settings import AgentSettings, RuntimeKind
 from numalet.agent.controller.shared_state import FOLDER, HOLDERS, Content, SharedState
 from numalet.agent.controller.store import StoredState

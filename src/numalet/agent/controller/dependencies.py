@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from typing import Final, Protocol
 
 from numalet.agent.controller.decisions import TracedDecision
+from numalet.agent.controller.desired_settings import DesiredSettings
 from numalet.agent.controller.node_state import NodeState
 from numalet.agent.controller.store import Store
-from numalet.agent.controller.worker import (
-    START_PATIENCE_SECONDS,
-    DesiredSettings,
-    DeviceInjection,
-)
 from numalet.agent.host.runtime.port import NotStarted, Runtime
 from numalet.agent.servers.door import OwnershipMode
 from numalet.agent.telemetry.metrics import Counts
@@ -22,9 +19,27 @@ from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value, field
 from numalet.wording.log_line import LogLine
 
+START_PATIENCE_SECONDS: Final = 300.0
+"""How long a start is retried while the host is short of something.
+
+It outlasts a burst of starts; later, the pod's back-off applies.
+"""
+
+
+class DeviceInjection(Protocol):
+    """Additions of device plugins to a container."""
+
+    def may_block(self, state: NodeState, key: ContainerKey) -> bool:
+        """Whether the start calls a plugin."""
+
+    async def before_start(
+        self, state: NodeState, key: ContainerKey
+    ) -> Mapping[str, str] | NotStarted:
+        """The container's environment, or why it cannot start."""
+
 
 class NothingHanded:
-    """No plugins."""
+    """There are no device plugins."""
 
     def may_block(self, state: NodeState, key: ContainerKey) -> bool:
         return False

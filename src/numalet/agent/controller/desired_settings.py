@@ -20,9 +20,7 @@ from numalet.core.snapshot.snapshot import Snapshot
 from numalet.core.workload.records import PodRecord
 from numalet.core.workload.run import ContainerPhase
 
-_UP = (ContainerPhase.STARTING, ContainerPhase.RUNNING)
-
-
+_UP: Final = (ContainerPhase.STARTING, ContainerPhase.RUNNING)
 _MOST_BRANCHES: Final = 64
 """Bounds the cache; pods with concurrently starting containers."""
 
@@ -36,7 +34,7 @@ class _Branch(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class SettingsByFormula:
+class DesiredSettings:
     """Settings by the kubelet's formulas; ``limits`` apply to all pods."""
 
     limits: Limits

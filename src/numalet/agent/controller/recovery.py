@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 
-from numalet.agent.controller import decisions, record_file, steps, transitions, unpromised
+from numalet.agent.controller import decisions, steps, store_files, transitions, unpromised
 from numalet.agent.controller.decisions import Stopwatch, TracedDecision
 from numalet.agent.controller.node_state import NodeState
 from numalet.agent.controller.steps import ForgetPod, StartContainer, Task
@@ -206,7 +206,7 @@ def recover(
     )
     state = transitions.with_observed(state, observed, now)
     for _ in stored.unreadable:
-        state = state.counted(RECORDS_LOST, (("file", record_file.FILE_NAME),))
+        state = state.counted(RECORDS_LOST, (("file", store_files.RECORD_FILE),))
     # Before the pods are admitted again, so that losses precede decisions in the events.
     state = unpromised.with_lost(state, started.lost, now)
     state, asked = _readmitted(state, premises, started.lost, now, stopwatch)

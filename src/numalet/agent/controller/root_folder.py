@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from numalet.agent.controller import journal, node_file, record_file
+from numalet.agent.controller import journal, store_files
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.dashboard import history
@@ -27,9 +27,9 @@ _KNOWN: Final = frozenset(
     {
         *state_directory.FILE_NAMES,
         state_directory.DEVICE_PLUGINS,
-        record_file.FILE_NAME,
-        record_file.QUARANTINE,
-        node_file.FILE_NAME,
+        store_files.RECORD_FILE,
+        store_files.QUARANTINE,
+        store_files.NODE_FILE,
         journal.FILE_NAME,
         journal.OLDER_NAME,
         KUBECONFIG,

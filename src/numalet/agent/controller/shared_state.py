@@ -2,7 +2,7 @@
 
 A command reads or changes it under two locks: a shared one on the root folder, which an agent holds
 exclusively, and an exclusive one on this state. A run keeps its allocation while its own lock file
-is held (``holders``), until it releases it or an agent adopts it.
+is held (``run_holders``), until it releases it or an agent adopts it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Any, Final
 
 import msgspec
 
-from numalet.agent.controller import lock_file, root_folder
-from numalet.agent.controller.holders import Holders, RunHolder
+from numalet.agent.controller import root_folder, run_holders
 from numalet.agent.controller.root_folder import LOCK
+from numalet.agent.controller.run_holders import Holders, RunHolder
 from numalet.core.checkpoint.state_files import StateFiles
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Location
@@ -88,7 +88,7 @@ class SharedState:
         """
         with ExitStack() as stack:
             try:
-                stack.enter_context(lock_file.held(self.folder / LOCK))
+                stack.enter_context(run_holders.locked(self.folder / LOCK))
             except OSError as error:
                 raise BadInput(
                     [AgentRootUnusable(path=str(self.folder), error=os_problem.text(error))]
@@ -100,7 +100,7 @@ class SharedState:
     @contextmanager
     def _beside_commands(self) -> Iterator[None]:
         """Share the root folder's lock. Raises ``AgentHolds`` and ``OSError``."""
-        descriptor = lock_file.opened(self._root / LOCK)
+        descriptor = run_holders.open_lock(self._root / LOCK)
         try:
             try:
                 # Shared: any number of commands may hold it together, but none while an agent has

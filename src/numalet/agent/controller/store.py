@@ -16,11 +16,11 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from numalet.agent.controller import node_file, record_file, root_folder
+from numalet.agent.controller import root_folder, store_files
 from numalet.agent.controller.journal import Journal
 from numalet.agent.controller.node_state import NodeState
-from numalet.agent.controller.record_file import RecordFile
 from numalet.agent.controller.root_folder import LOCK
+from numalet.agent.controller.store_files import RecordFile
 from numalet.agent.host.runtime.shim import process_tree
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.value import Value
@@ -44,9 +44,9 @@ _COMMANDS_SECONDS: Final = 10.0
 _PAUSE_SECONDS: Final = 0.01
 _WRITTEN: Final = (
     *state_directory.FILE_NAMES,
-    record_file.FILE_NAME,
-    record_file.QUARANTINE,
-    node_file.FILE_NAME,
+    store_files.RECORD_FILE,
+    store_files.QUARANTINE,
+    store_files.NODE_FILE,
     KUBECONFIG,
 )
 
@@ -123,8 +123,8 @@ class Store:
 
     def _read_records(self) -> tuple[list[PodRecord], tuple[Finding, ...]]:
         """Readable records, and findings about the quarantine."""
-        texts, records = record_file.read(self.root), list[PodRecord]()
-        path, kept = self._records.path, self.root / record_file.QUARANTINE
+        texts, records = store_files.read_records(self.root), list[PodRecord]()
+        path, kept = self._records.path, self.root / store_files.QUARANTINE
         bad: dict[bytes, Finding] = {
             text: RecordDamagedLine(line=number, kept=str(kept), where=_here(path))
             for number, text in texts.damaged.items()
@@ -138,7 +138,7 @@ class Store:
                 bad[text] = RecordQuarantined(uid=uid, problem=problem, kept=str(kept), where=where)
         # Before the next commit, which rewrites the file without these texts.
         if bad:
-            record_file.quarantine(self.root, bad)
+            store_files.quarantine(self.root, bad)
         return records, tuple(bad.values())
 
     def close(self) -> None:

@@ -14,18 +14,17 @@ from numalet.agent.controller import (
     changes,
     journal,
     kube_api,
-    node_file,
     observing,
     recovery,
     root_claim,
+    store_files,
 )
 from numalet.agent.controller.controller import Controller
 from numalet.agent.controller.decisions import TracedDecision
-from numalet.agent.controller.dependencies import ControllerDependencies
-from numalet.agent.controller.desired_settings import SettingsByFormula
+from numalet.agent.controller.dependencies import START_PATIENCE_SECONDS, ControllerDependencies
+from numalet.agent.controller.desired_settings import DesiredSettings
 from numalet.agent.controller.kube_api import Serving
 from numalet.agent.controller.manifests import ManifestFolder
-from numalet.agent.controller.node_file import NodeAge
 from numalet.agent.controller.node_state import EVENTS_KEPT
 from numalet.agent.controller.observing import KubeletPlaces, KubeletWatch
 from numalet.agent.controller.plugins import PluginServers
@@ -34,7 +33,7 @@ from numalet.agent.controller.requests import SourcesReady
 from numalet.agent.controller.settings import AgentSettings, RuntimeKind, configuration_reader
 from numalet.agent.controller.shortage import Shortage
 from numalet.agent.controller.store import StorageFailed, Store, StoredState
-from numalet.agent.controller.worker import START_PATIENCE_SECONDS
+from numalet.agent.controller.store_files import NodeAge
 from numalet.agent.host.cgroup_v2.tree import locked_alone
 from numalet.agent.host.procfs import read_kernel_limits
 from numalet.agent.host.runtime.fake import FakeRuntime
@@ -92,7 +91,7 @@ async def opened(
             stored = StoredState({}, {})
         adopted = adoption.adopt(settings, stored, hooks.clock())
         stored = adopted.stored
-        age = node_file.begin(settings.root, hooks.clock())
+        age = store_files.begin_life(settings.root, hooks.clock())
         runtime = hooks.runtime or _runtime(settings)
         # The tree's lock is released last, after everything that uses it has ended.
         with (
@@ -107,7 +106,7 @@ async def opened(
                     dependencies,
                     node_created_at=age.created_at,
                     unschedulable=age.unschedulable,
-                    keep_cordon=partial(node_file.keep_cordon, settings.root, age),
+                    keep_cordon=partial(store_files.keep_cordon, settings.root, age),
                 )
                 begun = _begun(recovered, settings, hooks, dependencies)
                 if plugin_servers is not None:
@@ -290,7 +289,7 @@ def _surroundings(
     dependencies = ControllerDependencies(
         store=store,
         runtime=runtime,
-        desired=SettingsByFormula(_limits(settings)),
+        desired=DesiredSettings(_limits(settings)),
         clock=hooks.clock,
         stopwatch=time.perf_counter,
         node_name=settings.node_name,

@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Final, Protocol, assert_never
+from typing import Final, assert_never
 
+from numalet.agent.controller.dependencies import START_PATIENCE_SECONDS, DeviceInjection
+from numalet.agent.controller.desired_settings import DesiredSettings
 from numalet.agent.controller.node_state import NodeState
 from numalet.agent.controller.requests import (
     Began,
@@ -34,7 +36,6 @@ from numalet.agent.host.runtime.port import (
     NotHeld,
     NotStarted,
     Offered,
-    Reality,
     Runtime,
     Started,
 )
@@ -43,7 +44,6 @@ from numalet.core.enforcement import drift, paths
 from numalet.core.enforcement.audit import Audit
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.managers.cpu.ledger import CpuLedger
-from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload import lifecycle
 from numalet.core.workload.run import ContainerPhase
@@ -55,11 +55,6 @@ from numalet.wording.log_line import LogLine
 _TREE: Final = ContainerKey("", "")
 """Key of the cgroups above the containers in reports by container."""
 
-START_PATIENCE_SECONDS: Final = 300.0
-"""How long a start is retried while the host is short of something.
-
-It outlasts a burst of starts; later, the pod's back-off applies.
-"""
 _FIRST_PAUSE_SECONDS: Final = 0.2
 _LONGEST_PAUSE_SECONDS: Final = 10.0
 """The pause doubles up to the kubelet's first back-off."""
@@ -67,37 +62,6 @@ _LONGEST_PAUSE_SECONDS: Final = 10.0
 _SETS: Final = (drift.CPUS, drift.MEMS)
 _LEVEL: Final = "cgroup"
 """One label for all cgroups above: a label per pod would be unbounded."""
-
-
-class DesiredSettings(Protocol):
-    """Settings that follow from the node state."""
-
-    def tree(self, state: NodeState) -> Mapping[str, CgroupSettings]:
-        """Cgroups above the containers, by path."""
-
-    def branch(self, state: NodeState, pod_uid: str) -> Mapping[str, CgroupSettings]:
-        """The cgroup of one pod, by path."""
-
-    def container(self, state: NodeState, key: ContainerKey) -> ContainerSettings:
-        """Settings of a container that runs or starts."""
-
-    def cpus(self, state: NodeState, key: ContainerKey) -> CpuSet | None:
-        """The CPUs; no other setting changes while a container runs."""
-
-    def audit(self, state: NodeState, key: ContainerKey, seen: Reality, now: datetime) -> Audit:
-        """Compare the kernel's report with the allocation."""
-
-
-class DeviceInjection(Protocol):
-    """Additions of device plugins to a container."""
-
-    def may_block(self, state: NodeState, key: ContainerKey) -> bool:
-        """Whether the start calls a plugin."""
-
-    async def before_start(
-        self, state: NodeState, key: ContainerKey
-    ) -> Mapping[str, str] | NotStarted:
-        """The container's environment, or why it cannot start."""
 
 
 class Worker:

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from numalet.agent.controller import shared_state
-from numalet.agent.controller.holders import CONTAINER
+from numalet.agent.controller.run_holders import CONTAINER
 from numalet.agent.controller.shared_state import SharedState
 from numalet.agent.findings.run import RunNoPlaceBesideAgent
 from numalet.agent.host.runtime.attempts import RUNS, Attempts

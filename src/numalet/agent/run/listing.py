@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from numalet.agent.controller import settings
-from numalet.agent.controller.holders import CONTAINER, RunHolder
+from numalet.agent.controller.run_holders import CONTAINER, RunHolder
 from numalet.agent.controller.settings import AgentOptions
 from numalet.agent.controller.shared_state import AgentHolds, Content, SharedState
 from numalet.agent.host.runtime import enforcement

@@ -14,7 +14,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
-from numalet.agent.controller.holders import Holders, RunHolder
+from numalet.agent.controller.run_holders import Holders, RunHolder
 from numalet.agent.controller.shared_state import Content
 from numalet.agent.host.cgroup_v2 import interface_files
 from numalet.agent.host.cgroup_v2.tree import CgroupTree

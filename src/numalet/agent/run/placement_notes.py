@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from numalet.agent.controller.holders import CONTAINER
+from numalet.agent.controller.run_holders import CONTAINER
 from numalet.agent.findings.run import (
     RunHeldByKernel,
     RunHeldByProcess,

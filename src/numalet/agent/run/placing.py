@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from numalet.agent.controller import owners, recovery
-from numalet.agent.controller.holders import CONTAINER, RunHolder
 from numalet.agent.controller.owners import Places
 from numalet.agent.controller.recovery import Premises
+from numalet.agent.controller.run_holders import CONTAINER, RunHolder
 from numalet.agent.controller.shared_state import AgentHolds, Content, SharedState
 from numalet.agent.findings.run import RunUnpromised
 from numalet.agent.host.cgroup_v2.tree import locked_with_others

@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from numalet.agent.controller import lock_file
+from numalet.agent.controller import run_holders
 from numalet.agent.findings.run import RunNotItsTurn, RunWaitedInVain, RunWaits
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.io import os_problem
@@ -38,18 +38,18 @@ class Ticket:
 
     def ahead(self) -> int:
         """Number of tickets before this one."""
-        with lock_file.held(self._folder / _LOCK):
+        with run_holders.locked(self._folder / _LOCK):
             return len(self._before())
 
     def wait_for_turn(self, last: float) -> bool:
         """Wait until this ticket is first; False at the deadline of the monotonic clock."""
         while True:
-            with lock_file.held(self._folder / _LOCK):
+            with run_holders.locked(self._folder / _LOCK):
                 before = self._before()
             if not before:
                 return True
             # Poll only the previous ticket, so that a long queue stays cheap.
-            while lock_file.is_held(before[-1]):
+            while run_holders.is_locked(before[-1]):
                 if time.monotonic() >= last:
                     return False
                 time.sleep(_PAUSE_SECONDS)
@@ -59,7 +59,7 @@ class Ticket:
         tickets = []
         for path in _tickets(self._folder):
             if int(path.name) < self._number:
-                if lock_file.is_held(path):
+                if run_holders.is_locked(path):
                     tickets.append(path)
                 else:
                     path.unlink(missing_ok=True)
@@ -71,10 +71,10 @@ def joined(folder: Path) -> Iterator[Ticket]:
     """Take a ticket for the duration of the block. Raises ``BadInput``."""
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        with lock_file.held(folder / _LOCK):
+        with run_holders.locked(folder / _LOCK):
             number = max((int(path.name) for path in _tickets(folder)), default=0) + 1
             path = folder / f"{number:0{_DIGITS}}"
-            descriptor = lock_file.opened(path)
+            descriptor = run_holders.open_lock(path)
             # Inside the queue's lock: an unlocked ticket would be removed as abandoned.
             fcntl.flock(descriptor, fcntl.LOCK_EX)
     except OSError as error:

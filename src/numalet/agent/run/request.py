@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from numalet.agent.controller.holders import CONTAINER
+from numalet.agent.controller.run_holders import CONTAINER
 from numalet.core.model import input_error, resources
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.node_constraints import UNCONSTRAINED

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from numalet.agent.controller.holders import FOLDER, Holders, RunHolder
+from numalet.agent.controller.run_holders import FOLDER, Holders, RunHolder
 from numalet.agent.controller.shared_state import SharedState
 from numalet.agent.host.runtime.shim import process_tree
 
 HOLDS = """
 import sys
 from pathlib import Path
-from numalet.agent.controller.holders import Holders
+from numalet.agent.controller.run_holders import Holders
 lock = Holders(Path(sys.argv[1])).lock("uid-one")
 print("held", flush=True)
 sys.stdin.readline()

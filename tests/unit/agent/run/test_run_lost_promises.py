@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from numalet.agent.controller.holders import RunHolder
+from numalet.agent.controller.run_holders import RunHolder
 from numalet.agent.controller.shared_state import HOLDERS, SharedState
 from numalet.agent.run import other_runs
 from numalet.core.checkpoint import cpu_file, memory_file

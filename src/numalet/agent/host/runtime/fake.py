@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from numalet.agent.host.runtime import fake_files
-from numalet.agent.host.runtime.fake_files import KeptExit, KeptRun
+from numalet.agent.host.runtime.fake_files import FakeEntry
 from numalet.agent.host.runtime.port import (
     Arranged,
     Capabilities,
@@ -30,13 +30,18 @@ from numalet.core.enforcement import drift, paths
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.pod import ContainerKey, ContainerKind
-from numalet.core.model.value import Mutable, Value, replace
+from numalet.core.model.value import Value, replace
 from numalet.core.workload.run import Exit, ExitReason
 from numalet.shared.findings.runtime import RuntimeNoForeground
 
 _SIGTERM: Final = 15
 _SIGKILL: Final = 9
 _FIRST_PID: Final = 1000
+_FOREVER_SECONDS: Final = 1e9
+"""A longer sleep runs forever."""
+_NEXT_TRY: Final = timedelta(seconds=1)
+"""Delay before an end that could not be saved is tried again."""
+_STARTS_KEPT: Final = 10_000
 
 
 class FakeProgram(Value):
@@ -68,27 +73,6 @@ def fate_of(launch: Launch) -> Fate:
     return Ends() if launch.spec.kind is ContainerKind.INIT else FakeProgram()
 
 
-class _Entry(Mutable):
-    """The latest attempt of one container."""
-
-    key: ContainerKey
-    attempt: int
-    pid: int
-    started_at: datetime
-    ends_at: datetime | None = None
-    code: int = 0
-    ignores_term: bool = False
-    exit: Exit | None = None
-    settings: CgroupSettings | None = None
-
-
-_FOREVER_SECONDS: Final = 1e9
-"""A longer sleep runs forever."""
-_NEXT_TRY: Final = timedelta(seconds=1)
-"""Delay before an end that could not be saved is tried again."""
-_STARTS_KEPT: Final = 10_000
-
-
 class FakeRuntime:
     """Attributes without an underscore are for tests."""
 
@@ -109,7 +93,7 @@ class FakeRuntime:
         """Paths whose settings are rejected, as by a kernel; set by tests."""
         self._folder = folder
         self._clock = clock
-        self._entries: dict[ContainerKey, _Entry] = {}
+        self._entries: dict[ContainerKey, FakeEntry] = {}
         self._timers: set[asyncio.TimerHandle] = set()
         self._ends: asyncio.Queue[Ended] = asyncio.Queue()
         self._next_pid = _FIRST_PID
@@ -122,7 +106,7 @@ class FakeRuntime:
         """Load the entries of an earlier agent. Raises ``BadInput``."""
         self._ends = asyncio.Queue()
         if self._folder is not None:
-            entries = map(_entry, fake_files.runs(self._folder))
+            entries = map(FakeEntry.of, fake_files.runs(self._folder))
             self._entries = {entry.key: entry for entry in entries}
         for entry in self._entries.values():
             # Continue after the highest id, so that ids stay unique.
@@ -168,7 +152,7 @@ class FakeRuntime:
             return fate
         now = self._clock()
         self._next_pid += 1
-        entry = _Entry(
+        entry = FakeEntry(
             launch.key, launch.attempt, self._next_pid, now, settings=launch.settings.cgroup
         )
         match fate:
@@ -267,7 +251,7 @@ class FakeRuntime:
     def log_path(self, key: ContainerKey, attempt: int) -> Path | None:
         return None
 
-    def _end_at(self, entry: _Entry, moment: datetime) -> None:
+    def _end_at(self, entry: FakeEntry, moment: datetime) -> None:
         delay = max(0.0, (moment - self._clock()).total_seconds())
         loop = asyncio.get_running_loop()
 
@@ -281,7 +265,7 @@ class FakeRuntime:
         timer = loop.call_later(delay, over)
         self._timers.add(timer)
 
-    def _end(self, entry: _Entry, code: int, signal: int | None = None) -> None:
+    def _end(self, entry: FakeEntry, code: int, signal: int | None = None) -> None:
         # A timer may fire after a stop, or after a newer attempt replaced the entry.
         if entry.exit is not None or self._entries.get(entry.key) is not entry:
             return
@@ -297,49 +281,10 @@ class FakeRuntime:
         entry.exit = ended
         self._ends.put_nowait(Ended(entry.key, entry.attempt, ended))
 
-    def _save(self, entry: _Entry) -> None:
-        if self._folder is None:
-            return
-        fake_files.save(self._folder, _kept(entry))
+    def _save(self, entry: FakeEntry) -> None:
+        if self._folder is not None:
+            fake_files.save(self._folder, entry.kept())
 
 
-def _started(entry: _Entry) -> Started:
+def _started(entry: FakeEntry) -> Started:
     return Started(entry.started_at, entry.pid, GuaranteeLevel.NONE)
-
-
-def _kept(entry: _Entry) -> KeptRun:
-    ended = entry.exit
-    return KeptRun(
-        pod_uid=entry.key.pod_uid,
-        container=entry.key.container,
-        attempt=entry.attempt,
-        pid=entry.pid,
-        started_at=entry.started_at,
-        ends_at=entry.ends_at,
-        code=entry.code,
-        ignores_term=entry.ignores_term,
-        exit=None if ended is None else KeptExit(ended.code, ended.finished_at),
-    )
-
-
-def _entry(kept: KeptRun) -> _Entry:
-    ended = None
-    if kept.exit is not None:
-        code = kept.exit.code
-        ended = Exit(
-            code=code,
-            reason=ExitReason.COMPLETED if code == 0 else ExitReason.ERROR,
-            started_at=kept.started_at,
-            finished_at=kept.exit.finished_at,
-            signal=code - 128 if code > 128 else None,
-        )
-    return _Entry(
-        ContainerKey(kept.pod_uid, kept.container),
-        kept.attempt,
-        kept.pid,
-        kept.started_at,
-        kept.ends_at,
-        kept.code,
-        kept.ignores_term,
-        ended,
-    )

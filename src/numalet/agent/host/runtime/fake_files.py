@@ -14,6 +14,10 @@ from typing import Annotated, Final, TypeVar
 
 import msgspec
 
+from numalet.core.enforcement.settings import CgroupSettings
+from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Mutable
+from numalet.core.workload.run import Exit, ExitReason
 from numalet.io.documents.text import typed, yaml_source
 from numalet.io.documents.text.typed import Place
 
@@ -40,6 +44,57 @@ class KeptRun(msgspec.Struct, frozen=True, kw_only=True):
     code: int = 0
     ignores_term: bool = False
     exit: KeptExit | None = None
+
+
+class FakeEntry(Mutable):
+    """The latest attempt of one container."""
+
+    key: ContainerKey
+    attempt: int
+    pid: int
+    started_at: datetime
+    ends_at: datetime | None = None
+    code: int = 0
+    ignores_term: bool = False
+    exit: Exit | None = None
+    settings: CgroupSettings | None = None
+
+    @classmethod
+    def of(cls, kept: KeptRun) -> FakeEntry:
+        ended = None
+        if kept.exit is not None:
+            code = kept.exit.code
+            ended = Exit(
+                code=code,
+                reason=ExitReason.COMPLETED if code == 0 else ExitReason.ERROR,
+                started_at=kept.started_at,
+                finished_at=kept.exit.finished_at,
+                signal=code - 128 if code > 128 else None,
+            )
+        return cls(
+            ContainerKey(kept.pod_uid, kept.container),
+            kept.attempt,
+            kept.pid,
+            kept.started_at,
+            kept.ends_at,
+            kept.code,
+            kept.ignores_term,
+            ended,
+        )
+
+    def kept(self) -> KeptRun:
+        ended = self.exit
+        return KeptRun(
+            pod_uid=self.key.pod_uid,
+            container=self.key.container,
+            attempt=self.attempt,
+            pid=self.pid,
+            started_at=self.started_at,
+            ends_at=self.ends_at,
+            code=self.code,
+            ignores_term=self.ignores_term,
+            exit=None if ended is None else KeptExit(ended.code, ended.finished_at),
+        )
 
 
 def runs(folder: Path) -> list[KeptRun]:

@@ -1,4 +1,4 @@
-"""The commands that have a place, and whether they still run.
+"""The commands that have a place, and the file locks that show whether they still run.
 
 A run holds a lock on one file. The kernel releases it with the process and shows it across PID
 namespaces, where a pid would be meaningless. Pids serve messages, affinity and pidfds. A holder
@@ -10,22 +10,58 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from numalet.agent.controller import lock_file
 from numalet.agent.host.runtime.shim import process_tree
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value, field
 from numalet.core.workload.run import Cause
 
+_FLAGS: Final = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+_MODE: Final = 0o600
+
 FOLDER: Final = "holders"
 CONTAINER: Final = "main"
 """The only container of a command's pod."""
 _FOLDER_MODE: Final = 0o700
+
+
+def open_lock(path: Path, more_flags: int = 0) -> int:
+    """Open or create the file. Raises ``OSError``."""
+    return os.open(path, _FLAGS | os.O_CREAT | more_flags, _MODE)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock during the block; waits for it. Raises ``OSError``."""
+    descriptor = open_lock(path)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def is_locked(path: Path) -> bool | None:
+    """Whether a process holds the lock (True if unreadable), if the file exists."""
+    try:
+        descriptor = os.open(path, _FLAGS)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return True
+    try:
+        # Shared: two processes that test at the same time must not see each other's test.
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 class RunHolder(Value, kw_only=True):
@@ -71,7 +107,7 @@ class Holders:
         """Lock a new run; the process keeps the descriptor. Raises ``OSError``."""
         self._folder.mkdir(mode=_FOLDER_MODE, exist_ok=True)
         # O_EXCL: a stale file of another run must never be reused.
-        descriptor = lock_file.opened(self._path(uid), os.O_EXCL)
+        descriptor = open_lock(self._path(uid), os.O_EXCL)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         os.pwrite(
             descriptor, json.dumps({"pid_namespace": process_tree.pid_namespace()}).encode(), 0
@@ -85,7 +121,7 @@ class Holders:
         os.close(descriptor)
 
     def is_alive(self, holder: RunHolder) -> bool:
-        held = lock_file.is_held(self._path(holder.uid))
+        held = is_locked(self._path(holder.uid))
         return _is_this_process(holder) if held is None else held
 
     def pid_here(self, holder: RunHolder) -> int | None:
@@ -111,7 +147,7 @@ class Holders:
         known = frozenset(uids)
         with suppress(OSError):
             for path in self._folder.iterdir():
-                if path.name not in known and not lock_file.is_held(path):
+                if path.name not in known and not is_locked(path):
                     path.unlink(missing_ok=True)
 
     def _path(self, uid: str) -> Path:
