@@ -25,14 +25,15 @@ from numalet.cluster.doctor.findings import (
     ClusterStale,
     ClusterTopologyOwner,
 )
-from numalet.core.config.releases.versions import MinorVersion, minor_version
+from numalet.core.config.releases.table import NEWEST
+from numalet.core.config.releases.versions import MinorVersion, minor_version, version_of
 from numalet.core.model.findings import Finding
 from numalet.io.documents.cluster import numa_node, numa_node_class
 from numalet.shared.kubernetes import node_resource_topology
 from numalet.wording.numbers import counted
 
 OLDEST_SERVER: Final = MinorVersion(1, 20)
-NEWEST_SERVER: Final = MinorVersion(1, 36)
+NEWEST_SERVER: Final = version_of(NEWEST)
 MANAGER: Final = "numalet"
 CLOCK_SECONDS: Final = 2.0
 """A smaller difference of clocks is ignored."""

@@ -14,6 +14,7 @@ from numalet.cluster.doctor.facts import (
     Permission,
     ZoneOwners,
 )
+from numalet.core.config.releases.table import NEWEST
 from numalet.core.findings.cluster import ClusterStateCpusLost, ClusterStateHolderElsewhere
 from numalet.core.model.findings import Finding
 
@@ -106,7 +107,7 @@ def test_releases_that_are_not_known_are_named_with_their_nodes() -> None:
     nodes = (node("a", "v1.29.3"), node("b", "v1.40.0"), node("c", "strange"), node("d"))
     numa_nodes = tuple(published(each.name) for each in nodes)
     assert sentences(replace(HEALTHY, version="v1.19.0", nodes=nodes, numa_nodes=numa_nodes)) == [
-        "the API server is of version v1.19.0; numalet knows releases 1.20 to 1.36",
+        f"the API server is of version v1.19.0; numalet knows releases 1.20 to {NEWEST.name}",
         "1 node with kubelet 1.29, it is older than all that are known: a",
         "1 node with kubelet 1.40, it is newer than all that are known: b",
         "1 node with kubelet strange, which is no version: c",

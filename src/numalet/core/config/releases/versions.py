@@ -45,8 +45,12 @@ class MinorVersion(Value, order=True):
 
     @property
     def _is_older(self) -> bool:
-        oldest = minor_version(RELEASES[0].name)
-        return oldest is not None and self < oldest
+        return self < version_of(RELEASES[0])
+
+
+def version_of(release: Release) -> MinorVersion:
+    major, _, minor = release.name.partition(".")
+    return MinorVersion(int(major), int(minor))
 
 
 def minor_version(text: str) -> MinorVersion | None:
