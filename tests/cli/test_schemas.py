@@ -26,16 +26,16 @@ from numalet.core.config.rules import StartStage
 from numalet.insight.output import json_schema, schemas
 from numalet.insight.output.machine_document import MachineDocument, ProfilesDocument
 from numalet.insight.output.replay_document import ReplayDocument
-from numalet.insight.output.simulation_types import (
-    HintsByRuleDocument,
-    NotStartedDocument,
-    SimulationDocument,
-)
 from numalet.insight.output.state_document import (
     CheckedDocument,
     ComparedDocument,
     RebasedDocument,
     VerifiedDocument,
+)
+from numalet.insight.simulate.simulation_document import (
+    HintsByRuleDocument,
+    NotStartedDocument,
+    SimulationDocument,
 )
 from numalet.insight.state.holder_map import StateMap
 from values import state_builders

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from numalet.core.config.kubelet_config import KubeletConfig
-from numalet.core.model.pod import QosClass
-from numalet.insight.simulate.session import AdmitStep
+from numalet.core.model.pod import Pod, QosClass
 from numalet.insight.usecases import scenario_file
 
 FOLDER = Path(__file__).parent
@@ -25,8 +24,8 @@ def _pod_and_config(name: str) -> tuple[QosClass, KubeletConfig]:
     (raw,) = scenario_file.read_scenarios(str(FOLDER / f"{name}.yaml"))
     scenario = raw.decode()
     (step,) = scenario.steps
-    assert isinstance(step, AdmitStep)
-    return step.pod.qos_class, scenario.config
+    assert isinstance(step, Pod)
+    return step.qos_class, scenario.config
 
 
 @pytest.mark.parametrize("policy", ["none", "static"])

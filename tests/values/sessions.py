@@ -27,8 +27,4 @@ def begun() -> Session:
 
 def taken(session: Session, *steps: Step) -> tuple[Session, list[Record]]:
     """The session after these steps, and what each of them did."""
-    records = []
-    for step in steps:
-        session, record = session.after(step)
-        records.append(record)
-    return session, records
+    return session.through(steps)

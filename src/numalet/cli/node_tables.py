@@ -19,7 +19,6 @@ from numalet.core.model.machine_queries import NodeClass
 from numalet.insight.maps.resource_maps import (
     CpuCell,
     CpuUse,
-    MemoryMap,
     NodeCpus,
     SimulationDevicesDocument,
     SimulationNodeDocument,
@@ -116,10 +115,10 @@ _MOST_SINGLE: Final = 8
 _TYPE_WIDTH: Final = len("hugepages-512Mi")
 
 
-def memory_table(after: MemoryMap) -> Iterator[RenderableType]:
+def memory_table(numa_nodes: Sequence[SimulationNodeDocument]) -> Iterator[RenderableType]:
     """Yield the table, and below it the nodes without memory."""
-    nodes = [node for node in after.nodes if not _is_nothing(node)]
-    names = _types(after)
+    nodes = [node for node in numa_nodes if not _is_nothing(node)]
+    names = _types(numa_nodes)
     shows_class = any(node.node_class is not NodeClass.CPU for node in nodes)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("NODE", justify="right")
@@ -141,7 +140,7 @@ def memory_table(after: MemoryMap) -> Iterator[RenderableType]:
                 table.add_row(*first, row.resource, *map(numbers.size, sizes), bar)
                 first = [""] * len(first)
     yield table
-    without = [node.node_id for node in after.nodes if _is_nothing(node)]
+    without = [node.node_id for node in numa_nodes if _is_nothing(node)]
     if without:
         yield Text(f"without memory: NUMA nodes {cpu_set.text(without)}", "dim")
 
@@ -152,9 +151,9 @@ def _is_nothing(node: SimulationNodeDocument) -> bool:
     return node.node_class is NodeClass.EMPTY and not counted
 
 
-def _types(after: MemoryMap) -> frozenset[str]:
-    is_small = len(after.nodes) <= _MOST_SINGLE
-    rows = (row for node in after.nodes for row in node.types)
+def _types(shown: Sequence[SimulationNodeDocument]) -> frozenset[str]:
+    is_small = len(shown) <= _MOST_SINGLE
+    rows = (row for node in shown for row in node.types)
     return frozenset(row.resource for row in rows if is_small or row.total_bytes)
 
 

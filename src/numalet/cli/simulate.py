@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +16,6 @@ from numalet.cli.output import OutputFormat
 from numalet.core.model import input_error
 
 if TYPE_CHECKING:
-    from numalet.cli.simulate_view import SimulationResult
     from numalet.insight.simulate.session import Record, Session
     from numalet.insight.usecases.simulating import Prepared, SimulateInputs
     from numalet.io.files.recording import Recording
@@ -110,6 +110,7 @@ def _run(pieces: SimulateInputs, options: SimulateOptions) -> int:
     from numalet.cli.output import show_findings
     from numalet.core.config.rules import StartRefused
     from numalet.insight import decision_notes
+    from numalet.insight.simulate.session import decisions
     from numalet.insight.usecases import simulating
 
     recording = None if options.record is None else _recording(options.record)
@@ -125,42 +126,40 @@ def _run(pieces: SimulateInputs, options: SimulateOptions) -> int:
             prepared.session, options.output, prepared.state_dir, release
         )
         return 2
-    records, session = _run_steps(prepared, prepared.session)
+    session, records = prepared.session.through(prepared.scenario.steps)
     if prepared.state_dir is not None:
         simulate_view.say_written(prepared.state_dir.write(session.node.state_files()))
     if recording is not None:
         _append(recording, prepared)
-    decisions = [each for record in records for each in simulate_view.decisions_of(record)]
-    show_findings(decision_notes.notes(decision_notes.collect(decisions)))
-    result = simulate_view.SimulationResult(prepared, tuple(records), session)
+    show_findings(decision_notes.notes(decision_notes.collect(decisions(records))))
     if options.pictures.are_wanted:
-        simulate_view.write_pictures(result, options.pictures)
+        simulate_view.write_pictures(session, records, options.pictures)
     if not options.pictures.is_on_output:
-        _show(result, options.output)
+        _show(prepared, session, records, options.output)
     return simulate_view.exit_status(records)
 
 
-def _show(result: SimulationResult, output: OutputFormat) -> None:
+def _show(
+    prepared: Prepared, session: Session, records: Sequence[Record], chosen: OutputFormat
+) -> None:
     """Print the simulation; only tables import the library that draws them."""
-    from numalet.cli import simulate_tables, simulate_view
+    from numalet.cli import output
+    from numalet.insight.simulate import simulation_document
 
-    if output is OutputFormat.TABLE:
-        simulate_tables.print_tables(result)
-    else:
-        simulate_view.print_document(result, output)
+    document = simulation_document.simulation(
+        session,
+        records,
+        running=prepared.running,
+        assumed_running=prepared.assumed,
+        forgotten=prepared.forgotten,
+        ignored={cause.value: count for cause, count in prepared.ignored.items()},
+    )
+    if chosen is not OutputFormat.TABLE:
+        output.print_document(document, chosen)
+        return
+    from numalet.cli import simulate_tables
 
-
-def _run_steps(prepared: Prepared, session: Session) -> tuple[list[Record], Session]:
-    """Return the result of every step, and the session after the last one."""
-    from numalet.insight.simulate.session import NotRestarted
-
-    records: list[Record] = []
-    for step in prepared.scenario.steps:
-        session, record = session.after(step)
-        records.append(record)
-        if isinstance(record, NotRestarted):
-            break
-    return records, session
+    output.print_all(simulate_tables.tables(document, session, records, len(prepared.running)))
 
 
 def _recording(path: Path) -> Recording:

@@ -5,7 +5,7 @@ Texts from the user's files are never read as markup; their control characters a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.padding import Padding
@@ -13,70 +13,69 @@ from rich.table import Table
 from rich.text import Text
 
 from numalet.cli import breaking, node_tables, output
-from numalet.cli.simulate_view import SimulationResult, decisions_of
 from numalet.core.admission.decision import Decision
 from numalet.core.config.behaviour import Mode
+from numalet.core.config.rules import StartRefused
 from numalet.core.managers.memory.reasons import GivesNoMemory
 from numalet.core.model import cpu_set, numa_mask
-from numalet.insight.maps import hint_map
+from numalet.insight.maps import hint_map, resource_maps
 from numalet.insight.maps.hint_map import PodSums
 from numalet.insight.maps.resource_maps import SimulationHolderDocument
-from numalet.insight.simulate.session import Asked, NotRestarted, Record, Removed, Restarted
+from numalet.insight.simulate.session import (
+    Record,
+    RemoveStep,
+    RestartStep,
+    Result,
+    Session,
+    decisions,
+)
+from numalet.insight.simulate.simulation_document import SimulationDocument
 from numalet.wording import explanations, kubelet, kubelet_start, numbers, releases
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from numalet.insight.usecases.simulating import Prepared
 
-
-def print_tables(result: SimulationResult) -> None:
-    output.print_all(tables(result))
-
-
-def tables(result: SimulationResult) -> Iterator[RenderableType]:
-    if result.behaviour.mode is not Mode.EXACT:
-        yield Text(f"mode: {result.behaviour.mode.value}")
-    if releases.is_said(result.behaviour.release.name):
-        yield Text(f"release: {result.behaviour.release.name}")
-    refused = [(str(pod), kubelet.reason(why)) for pod, why in result.replay_refused()]
+def tables(
+    document: SimulationDocument, session: Session, records: Sequence[Record], running: int
+) -> Iterator[RenderableType]:
+    """Draw a simulation; ``running`` counts the pods that run on the user's node."""
+    if document.mode is not Mode.EXACT:
+        yield Text(f"mode: {document.mode.value}")
+    if releases.is_said(document.release):
+        yield Text(f"release: {document.release}")
+    refused = [(each.pod, each.reason) for each in document.replay_refused]
     if refused:
-        running = len(result.prepared.running)
         lines = explanations.replay_refused(refused, running, explanations.THAT_RUN)
         yield from (_text(line, "yellow") for line in lines)
         yield Text("")
-    yield from _counts(result.prepared)
-    if result.records:
-        yield _pod_table(result)
-    for record in result.records:
-        yield from _reasons(record)
-    if result.records:
+    yield from _counts(document)
+    if records:
+        yield _pod_table(session, records)
+    for _, result in records:
+        yield from _reasons(result)
+    if records:
         yield Text("")
-    after = result.map()
-    if after.nodes:
-        yield from node_tables.memory_table(after)
-        left_out = set(result.session.machine.node_ids) - {row.node_id for row in after.nodes}
+    if document.nodes:
+        yield from node_tables.memory_table(document.nodes)
+        left_out = set(session.machine.node_ids) - {row.node_id for row in document.nodes}
         if left_out:
             yield Text(explanations.of_reason(GivesNoMemory(numa_mask.of(left_out))))
     else:
         yield Text("The Memory Manager is off: nothing is reserved on any NUMA node.")
-    yield from _cpus_and_devices(result)
-    if after.left_behind:
-        yield Text("")
-        yield Text("Left behind until the next admission, by pods that are not active:")
-        for holder in after.left_behind:
-            yield _text(f"  {holder.name}/{holder.container}: {_held(holder)}")
-
-
-def _cpus_and_devices(result: SimulationResult) -> Iterator[RenderableType]:
-    cpus, devices = result.cpus(), result.devices()
+    cpus = resource_maps.cpus_of_node(session.node)
     if cpus:
-        names = {uid: str(pod) for uid, pod in result.session.pods.items()}
+        names = {uid: str(pod) for uid, pod in session.pods.items()}
         yield Text("")
         yield from node_tables.cpu_table(cpus, names)
-    if devices:
+    if document.devices:
         yield Text("")
-        yield node_tables.device_table(devices)
+        yield node_tables.device_table(document.devices)
+    if document.left_behind:
+        yield Text("")
+        yield Text("Left behind until the next admission, by pods that are not active:")
+        for holder in document.left_behind:
+            yield _text(f"  {holder.name}/{holder.container}: {_held(holder)}")
 
 
 def _text(text: str, style: str = "") -> Text:
@@ -84,19 +83,18 @@ def _text(text: str, style: str = "") -> Text:
     return Text(output.printable(text), style=style)
 
 
-def _counts(prepared: Prepared) -> Iterator[Text]:
-    if prepared.assumed:
-        yield Text(f"assumed running: {len(prepared.assumed)} (pods of the state files)")
-    if prepared.forgotten:
-        yield Text(f"forgotten: {len(prepared.forgotten)} (pods of the state files)")
-    for cause, count in prepared.ignored.items():
-        yield Text(f"ignored: {count} ({cause.value.replace('-', ' ')})")
+def _counts(document: SimulationDocument) -> Iterator[Text]:
+    if document.assumed_running:
+        yield Text(f"assumed running: {len(document.assumed_running)} (pods of the state files)")
+    if document.forgotten:
+        yield Text(f"forgotten: {len(document.forgotten)} (pods of the state files)")
+    for cause, count in document.ignored.items():
+        yield Text(f"ignored: {count} ({cause.replace('-', ' ')})")
 
 
-def _pod_table(result: SimulationResult) -> Table:
+def _pod_table(session: Session, records: Sequence[Record]) -> Table:
     """Return the pods in order; columns for CPUs and devices only if a pod has some."""
-    machine = result.session.machine
-    sums = {id(each): hint_map.pod_sums(each, machine) for each in _decisions(result)}
+    sums = {id(each): hint_map.pod_sums(each, session.machine) for each in decisions(records)}
     columns = ["NUMA NODES", "MEMORY"]
     if any(each.cpus for each in sums.values()):
         columns.insert(1, "CPUS")
@@ -105,23 +103,17 @@ def _pod_table(result: SimulationResult) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("POD", "STATUS", *columns):
         table.add_column(name, overflow="fold", no_wrap=name == "STATUS")
-    for record in result.records:
-        match record:
-            case Removed(pod_uid):
-                table.add_row(_text(pod_uid), "removed")
-            case NotRestarted():
-                table.add_row("kubelet", Text("does not start", "red"))
-            case Restarted():
-                table.add_row("kubelet", "restarted")
-            case Asked():
-                pass  # Its decision follows.
-        for decision in decisions_of(record):
+    for step, result in records:
+        if isinstance(result, StartRefused):
+            table.add_row("kubelet", Text("does not start", "red"))
+            continue
+        if isinstance(step, RemoveStep):
+            table.add_row(_text(step.pod_uid), "removed")
+        elif isinstance(step, RestartStep):
+            table.add_row("kubelet", "restarted")
+        for decision in result:
             table.add_row(*_pod_row(decision, sums[id(decision)], columns))
     return table
-
-
-def _decisions(result: SimulationResult) -> Iterator[Decision]:
-    return (decision for record in result.records for decision in decisions_of(record))
 
 
 def _pod_row(
@@ -158,11 +150,12 @@ def _devices(sums: PodSums) -> str:
     )
 
 
-def _reasons(record: Record) -> Iterator[RenderableType]:
-    if isinstance(record, NotRestarted):
+def _reasons(result: Result) -> Iterator[RenderableType]:
+    if isinstance(result, StartRefused):
         yield Text("")
-        yield _text(f"kubelet: {kubelet_start.text(record.refused)}")
-    for decision in decisions_of(record):
+        yield _text(f"kubelet: {kubelet_start.text(result)}")
+        return
+    for decision in result:
         if decision.rejection is not None:
             said, why = (
                 kubelet.message(decision.rejection),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
 from numalet.core.admission.decision import Decision
+from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value
@@ -22,7 +23,8 @@ from numalet.dashboard.sources import (
     SourceKind,
 )
 from numalet.insight import decision_notes
-from numalet.insight.simulate.session import Asked, NotRestarted, Record, Removed, Scenario, Session
+from numalet.insight.simulate import session as sessions
+from numalet.insight.simulate.session import Record, RemoveStep, Scenario, Session
 from numalet.wording import explanations, kubelet
 
 
@@ -47,14 +49,8 @@ class SimulatedNode(Value):
 def source(
     title: str, scenario: Scenario, session: Session, at: datetime, notes: Sequence[Finding] = ()
 ) -> SimulatedNode:
-    records: list[Record] = []
-    for step in scenario.steps:
-        session, record = session.after(step)
-        records.append(record)
-        # A kubelet that does not start decides on nothing more.
-        if isinstance(record, NotRestarted):
-            break
-    decisions = [decision for record in records for decision in _decisions(record)]
+    session, records = session.through(scenario.steps)
+    decisions = sessions.decisions(records)
     findings = (*notes, *decision_notes.notes(decision_notes.collect(decisions)))
     return SimulatedNode(
         node_views.view(
@@ -71,20 +67,14 @@ def source(
     )
 
 
-def _decisions(record: Record) -> Iterator[Decision]:
-    if isinstance(record, Asked):
-        yield record.decision
-    elif not isinstance(record, Removed | NotRestarted):
-        yield from record.decisions
-
-
 def _rows(records: Sequence[Record], session: Session) -> list[PodRow]:
     """Return the latest decision on every pod that was not removed, in order of first decision."""
     latest: dict[str, Decision] = {}
-    for record in records:
-        if isinstance(record, Removed):
-            latest.pop(record.pod_uid, None)
-        latest.update((each.pod.uid, each) for each in _decisions(record))
+    for step, result in records:
+        if isinstance(step, RemoveStep):
+            latest.pop(step.pod_uid, None)
+        if not isinstance(result, StartRefused):
+            latest.update((each.pod.uid, each) for each in result)
     # An evicted pod was admitted before, so its own decision does not show it.
     evicted = {uid for each in latest.values() for uid in each.evicted}
     return [_row(each, session, is_evicted=uid in evicted) for uid, each in latest.items()]

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from cli.commands import EXAMPLES
 from numalet.core.config.rules import StartRefused
-from numalet.core.model.pod import ContainerKey
+from numalet.core.model.pod import ContainerKey, Pod
 from numalet.dashboard import node_views, simulated
 from numalet.dashboard.simulated import SimulatedNode
 from numalet.dashboard.sources import Level
 from numalet.insight.decision_notes import DecisionEvicted
-from numalet.insight.simulate.session import AdmitStep, RemoveStep
+from numalet.insight.simulate.session import RemoveStep
 from numalet.insight.usecases import simulating
 from numalet.insight.usecases.simulating import SimulateInputs
 from numalet.io.documents.kubelet.kubelet_config import ConfigSources
@@ -78,7 +78,7 @@ def test_a_removed_pod_has_no_row_and_a_restart_decides_anew() -> None:
     assert not isinstance(prepared.session, StartRefused)
     steps = prepared.scenario.steps
     removed = {each.pod_uid for each in steps if isinstance(each, RemoveStep)}
-    asked = [each.pod.uid for each in steps if isinstance(each, AdmitStep)]
+    asked = [each.uid for each in steps if isinstance(each, Pod)]
     view = simulated.source("a", prepared.scenario, prepared.session, _AT).view()
     assert removed
     assert [row.pod.uid for row in view.rows] == [uid for uid in asked if uid not in removed]

@@ -13,10 +13,10 @@ import pytest
 import numalet
 from numalet.insight.explain import cases as cases
 from numalet.insight.explain import story
-from numalet.insight.maps import resource_maps
-from numalet.insight.output import explanation_document, json_schema, simulation_document
-from numalet.insight.output.simulation_types import DecisionDocument
-from numalet.insight.simulate.session import Asked, Session
+from numalet.insight.output import explanation_document, json_schema
+from numalet.insight.simulate import simulation_document
+from numalet.insight.simulate.session import Session
+from numalet.insight.simulate.simulation_document import DecisionDocument
 
 TILES = "example.com/tile"
 Ledger = Mapping[numalet.ContainerKey, int]
@@ -132,22 +132,19 @@ def test_its_hints_count_in_the_merge() -> None:
 
 
 def test_its_hints_and_reasons_are_in_documents() -> None:
-    node, first = started("restricted").admit(asking(2))
-    _, second = node.admit(asking(4, "q"))
-    after = resource_maps.memory_map(node.snapshot, node.rules.machine, (), {})
-    shown = json_schema.plain(
-        simulation_document.simulation([Asked(first), Asked(second)], after, node.state_files())
-    )
+    config = numalet.decode_config({**CONFIG, "topologyManagerPolicy": "restricted"}, "example")
+    begun = started("restricted")
+    steps = [asking(2), asking(4, "q")]
+    session, records = Session(config, begun.rules.machine, begun).through(steps)
+    shown = json_schema.plain(simulation_document.simulation(session, records))
     admitted, rejected = (step["admit"] for step in shown["steps"])
     for each in (admitted, rejected):
         assert msgspec.convert(each, type=DecisionDocument).uid == each["uid"]
     assert admitted["hints"]["c"]["tile"][TILES][0] == {"nodes": [1], "preferred": True}
     assert rejected["hints"]["c"]["tile"][TILES] == []
-    config = numalet.decode_config({**CONFIG, "topologyManagerPolicy": "restricted"}, "example")
-    session = Session(config, node.rules.machine, node)
     pod = asking(4, "q")
     told = explanation_document.explanation(
-        cases.build(session, (), pod), story.trace(node, pod), ()
+        cases.build(session, (), pod), story.trace(session.node, pod), ()
     )
     assert "4 tiles are asked for, 2 are free" in json.dumps(json_schema.plain(told))
 

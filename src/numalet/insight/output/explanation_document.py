@@ -23,7 +23,7 @@ from numalet.insight.explain.change import Change, ChangeOutcome
 from numalet.insight.explain.considered_sets import ProviderAnswer, SetAnswer
 from numalet.insight.explain.story import AlignedSubject, AllocatedResources, Story
 from numalet.insight.explain.tally import Tally
-from numalet.insight.output import explanation_nodes, explanation_verdict, simulation_document
+from numalet.insight.output import explanation_nodes, explanation_verdict
 from numalet.insight.output.explanation_types import (
     AllocatedDocument,
     AnswerDocument,
@@ -43,6 +43,7 @@ from numalet.insight.output.explanation_types import (
     SetDocument,
     SubjectDocument,
 )
+from numalet.insight.simulate import simulation_document
 from numalet.wording import explanations, kubelet, kubelet_start, numbers
 
 NameOf = Callable[[str], str]

@@ -16,7 +16,7 @@ from numalet.core.model.pod import ContainerKind, QosClass
 from numalet.insight.explain.considered_sets import AnswerKind
 from numalet.insight.explain.tally import Category
 from numalet.insight.output.json_schema import OutputDocument
-from numalet.insight.output.simulation_types import NotAskedDocument, RefusedDocument
+from numalet.insight.simulate.simulation_document import NotAskedDocument, RefusedDocument
 
 
 class ReasonDocument(OutputDocument):

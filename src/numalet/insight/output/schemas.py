@@ -33,9 +33,9 @@ from numalet.insight.output.machine_document import (
 from numalet.insight.output.replay_document import ReplayDocument
 from numalet.insight.output.reserve_document import ReserveDocument
 from numalet.insight.output.run_document import RunDocument
-from numalet.insight.output.simulation_types import NotStartedDocument, SimulationDocument
 from numalet.insight.output.upgrade_document import UpgradeDocument
 from numalet.insight.output.what_if_document import Matrix
+from numalet.insight.simulate.simulation_document import NotStartedDocument, SimulationDocument
 from numalet.insight.state.holder_map import StateMap
 from numalet.io.documents.cluster import fleet_file_types
 from numalet.io.documents.kubelet import numalet_config_types

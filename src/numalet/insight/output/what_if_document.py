@@ -9,9 +9,9 @@ from numalet.core.admission.reasons import Unknown
 from numalet.core.config.behaviour import Mode
 from numalet.core.model import numa_mask
 from numalet.insight.explain.matrix import Run, VariantRow
-from numalet.insight.output import simulation_document
 from numalet.insight.output.json_schema import OutputDocument
-from numalet.insight.output.simulation_types import RefusedDocument
+from numalet.insight.simulate import simulation_document
+from numalet.insight.simulate.simulation_document import RefusedDocument
 from numalet.wording import kubelet_start
 
 

@@ -22,8 +22,7 @@ from numalet.insight.explain.tally import Tally
 from numalet.insight.lint import rows, rules
 from numalet.insight.lint.rows import FindingRow
 from numalet.insight.lint.subject import LintSubject
-from numalet.insight.maps import resource_maps
-from numalet.insight.output import explanation_document, json_schema, simulation_document
+from numalet.insight.output import explanation_document, json_schema
 from numalet.insight.python_api.nodes import (
     AnyMachine,
     choices,
@@ -34,7 +33,8 @@ from numalet.insight.python_api.nodes import (
     start_node,
 )
 from numalet.insight.python_api.tables import MatrixRows
-from numalet.insight.simulate.session import NO_FILES, AdmitStep, Session
+from numalet.insight.simulate import simulation_document
+from numalet.insight.simulate.session import NO_FILES, Session
 from numalet.insight.state import restart_check, verify
 from numalet.insight.state.restart_check import RestoreCheck
 from numalet.insight.state.verify import FileReport
@@ -121,20 +121,8 @@ def simulate(
     node = start_node(config, machine, files, devices, behaviour=rules)
     if isinstance(node, StartRefused):
         return json_schema.plain(simulation_document.not_started(node, rules.release))
-    session, records = Session(config, node.rules.machine, node), []
-    for pod in pods:
-        session, record = session.after(AdmitStep(pod))
-        records.append(record)
-    after = session.node
-    document = simulation_document.simulation(
-        records,
-        resource_maps.memory_map(after.snapshot, session.machine, after.leftovers(), session.pods),
-        after.state_files(),
-        rules,
-        nodes=resource_maps.cpus_of_node(after),
-        device_rows=resource_maps.device_map(after.snapshot.device),
-    )
-    return json_schema.plain(document)
+    session, records = Session(config, node.rules.machine, node).through(pods)
+    return json_schema.plain(simulation_document.simulation(session, records))
 
 
 def what_if(

@@ -23,7 +23,6 @@ from numalet.core.model.machine_info import (
 from numalet.core.model.node_constraints import NodeConstraints, NodeRequirement
 from numalet.core.model.pod import Container, ContainerKind, Pod, Resources
 from numalet.insight.simulate.session import (
-    AdmitStep,
     Outcome,
     RemoveStep,
     RestartStep,
@@ -160,8 +159,8 @@ def config_document(config: KubeletConfig) -> dict[str, Any]:
 
 def _step(step: Step) -> dict[str, Any]:
     match step:
-        case AdmitStep(pod):
-            return {"admit": pod_document(pod)}
+        case Pod():
+            return {"admit": pod_document(step)}
         case RemoveStep(pod_uid):
             return {"remove": pod_uid}
         case RestartStep():

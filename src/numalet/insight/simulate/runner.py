@@ -21,21 +21,20 @@ from numalet.core.managers.device.preference import (
     PreferredDevices,
 )
 from numalet.core.model.findings import Finding
-from numalet.core.model.pod import ContainerKey
+from numalet.core.model.pod import ContainerKey, Pod
 from numalet.core.model.value import Value
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Devices, Node
 from numalet.insight.simulate import comparison, outcome
 from numalet.insight.simulate.comparison import OutcomeDifference
 from numalet.insight.simulate.session import (
-    Asked,
-    NotRestarted,
     Outcome,
-    Record,
-    Removed,
-    Restarted,
+    RemoveStep,
+    RestartStep,
+    Result,
     Scenario,
     Session,
+    Step,
 )
 from numalet.wording import kubelet, kubelet_start
 
@@ -131,9 +130,9 @@ def run(scenario: Scenario, plugins: PreferredDevices = NO_SAY) -> Outcome:
     recorder = _Recorder(scenario.record_raw)
     steps = []
     for step in scenario.steps:
-        at, record = at.after(step)
-        steps.append(recorder.step(record, at.node))
-        if isinstance(record, NotRestarted):
+        at, result = at.after(step)
+        steps.append(recorder.step(step, result, at.node))
+        if isinstance(result, StartRefused):
             break
     return initial | {"steps": steps}
 
@@ -150,20 +149,21 @@ def _start_error(refused: StartRefused) -> dict[str, Any]:
 class _Recorder(Value):
     record_raw: bool
 
-    def step(self, record: Record, node: Node) -> dict[str, Any]:
+    def step(self, step: Step, result: Result, node: Node) -> dict[str, Any]:
         """Return the outcome of a step; ``node`` is the node after it."""
-        match record:
-            case NotRestarted(refused):
-                return _start_error(refused)
-            case Asked(decision):
+        if isinstance(result, StartRefused):
+            return _start_error(result)
+        match step:
+            case Pod():
+                (decision,) = result
                 recorded = _verdict(decision)
-            case Removed():
+            case RemoveStep():
                 recorded = {}
-            case Restarted(decisions):
-                readmitted = [{"uid": each.pod.uid} | _verdict(each) for each in decisions]
+            case RestartStep():
+                readmitted = [{"uid": each.pod.uid} | _verdict(each) for each in result]
                 recorded = {"start_error": None, "readmitted": readmitted}
             case _:
-                assert_never(record)
+                assert_never(step)
         files = node.state_files()
         recorded |= outcome.states(files)
         return recorded | outcome.raw_states(files) if self.record_raw else recorded

@@ -8,7 +8,7 @@ other before all sources are ready.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, TypeAlias, assert_never
 
@@ -37,12 +37,6 @@ STATE_FILES = (CPU_STATE_FILE, MEMORY_STATE_FILE, device_file.FILE_NAME)
 NO_FILES: StateFiles = MappingProxyType({})
 
 
-class AdmitStep(Value):
-    """A pod arrives; if it is admitted, all its containers start."""
-
-    pod: Pod
-
-
 class RemoveStep(Value):
     pod_uid: str
 
@@ -59,7 +53,8 @@ class RestartStep(Value):
     state_files: StateFiles | None = None
 
 
-Step: TypeAlias = AdmitStep | RemoveStep | RestartStep
+Step: TypeAlias = Pod | RemoveStep | RestartStep
+"""A pod is a step too: it arrives, and if it is admitted, all its containers start."""
 
 
 class Scenario(Value, kw_only=True):
@@ -86,25 +81,15 @@ class Scenario(Value, kw_only=True):
         return self.numalet.behaviour
 
 
-class Asked(Value):
-    decision: Decision
+Result: TypeAlias = tuple[Decision, ...] | StartRefused
+"""The decisions of a step; or why the kubelet did not start again, which ends the session."""
+
+Record: TypeAlias = tuple[Step, Result]
 
 
-class Removed(Value):
-    pod_uid: str
-
-
-class Restarted(Value):
-    decisions: tuple[Decision, ...]
-
-
-class NotRestarted(Value):
-    """The kubelet did not start again, which ends the session."""
-
-    refused: StartRefused
-
-
-Record: TypeAlias = Asked | Removed | Restarted | NotRestarted
+def decisions(records: Iterable[Record]) -> list[Decision]:
+    made = (result for _, result in records if not isinstance(result, StartRefused))
+    return [decision for each in made for decision in each]
 
 
 class Session(Value):
@@ -120,31 +105,41 @@ class Session(Value):
     plugins: PreferredDevices = NO_SAY
     pods: Mapping[str, Pod] = MappingProxyType({})
 
-    def after(self, step: Step) -> tuple[Session, Record]:
+    def through(self, steps: Iterable[Step]) -> tuple[Session, list[Record]]:
+        """Return the session after these steps, and their results up to a failed restart."""
+        at, records = self, list[Record]()
+        for step in steps:
+            at, result = at.after(step)
+            records.append((step, result))
+            if isinstance(result, StartRefused):
+                break
+        return at, records
+
+    def after(self, step: Step) -> tuple[Session, Result]:
         match step:
-            case AdmitStep(pod):
-                node, decision = self.node.admit(pod)
+            case Pod():
+                node, decision = self.node.admit(step)
                 if decision.admitted:
-                    node = node.pod_started(pod.uid)
+                    node = node.pod_started(step.uid)
                 # Rejected pods are kept too: a restart may show them again.
-                return replace(self, node=node, pods={**self.pods, pod.uid: pod}), Asked(decision)
+                return replace(self, node=node, pods={**self.pods, step.uid: step}), (decision,)
             case RemoveStep(pod_uid):
-                return replace(self, node=self.node.remove(pod_uid)), Removed(pod_uid)
+                return replace(self, node=self.node.remove(pod_uid)), ()
             case RestartStep():
                 return self._restarted(step)
             case _:
                 assert_never(step)
 
-    def _restarted(self, step: RestartStep) -> tuple[Session, Record]:
+    def _restarted(self, step: RestartStep) -> tuple[Session, Result]:
         config, machine = step.config or self.config, step.machine or self.machine
         files = _replaced(self.node.state_files(), step.state_files)
         node = self.node.restart(config, machine, files, self.devices)
         if isinstance(node, StartRefused):
-            return self, NotRestarted(node)
+            return self, node
         seen_again = (self.pods[pod_uid] for pod_uid in step.order)
         node, decisions = restarting.readmit(node.asking(self.plugins), seen_again)
         after = replace(self, config=config, machine=machine, node=node.sources_ready())
-        return after, Restarted(decisions)
+        return after, decisions
 
 
 def _replaced(files: StateFiles, given: StateFiles | None) -> StateFiles:

@@ -22,7 +22,6 @@ from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
 from numalet.insight.explain import cases as cases
 from numalet.insight.explain.cases import Case, OtherNode
-from numalet.insight.simulate.session import AdmitStep
 from numalet.insight.state import holder_map, pod_names, reading
 from numalet.insight.usecases import simulating
 from numalet.insight.usecases.findings import pods_ignored
@@ -103,7 +102,7 @@ def prepare(question: ExplainInputs) -> PreparedCase:
     session = prepared.session
     if isinstance(session, StartRefused):
         return PreparedCase(session, prepared, prepared.notes, [])
-    asking = [step.pod for step in prepared.scenario.steps if isinstance(step, AdmitStep)]
+    asking = [step for step in prepared.scenario.steps if isinstance(step, Pod)]
     pod = _chosen(asking, question.name, prepared.rejected)
     other = prepared.contradictions.get(pod.uid)
     notes = (

@@ -17,12 +17,12 @@ from numalet.core.config.releases.table import NEWEST
 from numalet.core.model import input_error, kubelet_view
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.pod import Pod
 from numalet.core.model.value import replace
 from numalet.core.node.node import NO_DEVICES, Devices
 from numalet.insight.simulate import session
 from numalet.insight.simulate.session import (
     STATE_FILES,
-    AdmitStep,
     RemoveStep,
     RestartStep,
     Scenario,
@@ -197,9 +197,9 @@ def _steps(values: list[Any], place: Place, findings: Findings) -> tuple[Step, .
     known: set[str] = set()
     for index, value in enumerate(values):
         step = _step(value, place.item(index), known, findings)
-        if isinstance(step, AdmitStep):
+        if isinstance(step, Pod):
             # Later steps may name the pod, whether or not it was admitted.
-            known.add(step.pod.uid)
+            known.add(step.uid)
         if step is not None:
             steps.append(step)
     return tuple(steps)
@@ -222,7 +222,7 @@ def _step(value: object, place: Place, known: set[str], findings: Findings) -> S
     match kind:
         case "admit":
             try:
-                return AdmitStep(pod_manifest.decode_pod(what, at))
+                return pod_manifest.decode_pod(what, at)
             except BadInput as bad:
                 findings.extend(bad.findings)
                 return None

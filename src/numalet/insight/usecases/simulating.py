@@ -22,7 +22,7 @@ from numalet.core.model.node_constraints import UNKNOWN_NODE, NodeIdentity
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value, field, replace
 from numalet.core.node import node as nodes
-from numalet.insight.simulate.session import AdmitStep, Scenario, Session
+from numalet.insight.simulate.session import Scenario, Session
 from numalet.insight.usecases import (
     kubelet_at_hand,
     recorded_reasons,
@@ -255,7 +255,7 @@ def _from_pieces(
         machine=machine.info,
         config=config.config,
         numalet=config.numalet,
-        steps=tuple(AdmitStep(counting.at_first(pod)) for pod in pods.pods),
+        steps=tuple(map(counting.at_first, pods.pods)),
         devices=devices,
         state_files=kubelet.files if state_dir is None else state_dir.files,
     )

@@ -29,7 +29,7 @@ from numalet.core.node import node as nodes
 from numalet.core.node import restarting
 from numalet.core.node.node import NO_DEVICES, Devices, Node
 from numalet.core.node.restarting import KubeletRestart, Readmission
-from numalet.insight.simulate.session import AdmitStep, Restarted, RestartStep, Session
+from numalet.insight.simulate.session import RestartStep, Session
 from numalet.insight.usecases import scenario_document
 from numalet.io.documents.text.typed import Place
 from numalet.wording import kubelet, restarts
@@ -238,8 +238,8 @@ def test_recorded_restarts_are_this_operation(number: int) -> None:
     session = Session(scenario.config, scenario.machine, node, scenario.devices)
     for step in scenario.steps:
         before = session
-        session, record = session.after(step)
-        if isinstance(step, AdmitStep) or not isinstance(step, RestartStep):
+        session, seen_again = session.after(step)
+        if isinstance(step, Pod) or not isinstance(step, RestartStep):
             continue
         given = step.state_files or {}
         files = {n: t for n, t in {**before.node.state_files(), **given}.items() if t}
@@ -251,9 +251,9 @@ def test_recorded_restarts_are_this_operation(number: int) -> None:
             before.devices,
             running=before.node.snapshot.active_containers(),
         )
-        if isinstance(record, Restarted):
+        if not isinstance(seen_again, StartRefused):
             assert isinstance(result, KubeletRestart)
-            for said, seen in zip(record.decisions, result.pods, strict=True):
+            for said, seen in zip(seen_again, result.pods, strict=True):
                 assert said.rejection == seen.decision.rejection or seen.waits_for_plugin
             assert session.node.snapshot == result.node.sources_ready().snapshot
         else:

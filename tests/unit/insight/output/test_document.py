@@ -7,9 +7,9 @@ from typing import Any
 
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.findings.state_files import MemoryStateCorrupted
-from numalet.insight.maps import resource_maps
-from numalet.insight.output import json_schema, simulation_document
-from numalet.insight.simulate.session import AdmitStep, RemoveStep, RestartStep, Step
+from numalet.insight.output import json_schema
+from numalet.insight.simulate import simulation_document
+from numalet.insight.simulate.session import RemoveStep, RestartStep, Step
 from values.builders import simple
 from values.sessions import begun, taken
 
@@ -18,19 +18,13 @@ GI = 1 << 30
 
 def shown(*steps: Step) -> dict[str, Any]:
     session, records = taken(begun(), *steps)
-    node = session.node
-    after = resource_maps.memory_map(
-        node.snapshot, node.rules.machine, node.leftovers(), session.pods
-    )
-    whole: dict[str, Any] = json_schema.plain(
-        simulation_document.simulation(records, after, node.state_files())
-    )
+    whole: dict[str, Any] = json_schema.plain(simulation_document.simulation(session, records))
     assert json.loads(json.dumps(whole)) == whole, "it is plain data"
     return whole
 
 
 def test_an_admitted_pod_is_reported_with_its_hints_and_its_memory() -> None:
-    whole = shown(AdmitStep(simple("u", "4Gi")))
+    whole = shown(simple("u", "4Gi"))
     (step,) = whole["steps"]
 
     assert (whole["schema"], whole["start_error"]) == ("numalet.simulation/1", None)
@@ -58,7 +52,7 @@ def test_an_admitted_pod_is_reported_with_its_hints_and_its_memory() -> None:
 
 
 def test_the_node_map_has_every_figure() -> None:
-    node = shown(AdmitStep(simple("u", "4Gi")))["nodes"][0]
+    node = shown(simple("u", "4Gi"))["nodes"][0]
 
     assert node == {
         "node_id": 0,
@@ -79,7 +73,7 @@ def test_the_node_map_has_every_figure() -> None:
 
 
 def test_a_rejected_pod_is_reported_with_the_kubelets_words_and_ours() -> None:
-    (step,) = shown(AdmitStep(simple("u", "40Gi")))["steps"]
+    (step,) = shown(simple("u", "40Gi"))["steps"]
     told = step["admit"]
 
     assert told["reason"] == "UnexpectedAdmissionError"
@@ -96,7 +90,7 @@ def test_a_rejected_pod_is_reported_with_the_kubelets_words_and_ours() -> None:
 
 def test_removals_and_restarts_are_steps() -> None:
     whole = shown(
-        AdmitStep(simple("u", "4Gi")),
+        simple("u", "4Gi"),
         RestartStep(("u",)),
         RemoveStep("u"),
         RestartStep((), state_files={"cpu_manager_state": "{}"}),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import MemoryPolicy
 from numalet.core.model.machine_info import MachineInfo, OperatingSystem
-from numalet.insight.maps import resource_maps
-from numalet.insight.output import json_schema, simulation_document
-from numalet.insight.simulate.session import Asked
+from numalet.insight.output import json_schema
+from numalet.insight.simulate import simulation_document
+from numalet.insight.simulate.session import Session
 from values import builders
 from values.builders import simple
 
@@ -19,9 +20,9 @@ WINDOWS = replace(LINUX, os=OperatingSystem.WINDOWS)
 
 def _told(on: MachineInfo, policy: MemoryPolicy, memory: str) -> dict[str, Any]:
     """What the document says of one pod."""
-    node, decision = builders.node(builders.rules(on, policy=policy)).admit(simple("u", memory))
-    after = resource_maps.memory_map(node.snapshot, node.rules.machine, (), {})
-    whole = json_schema.plain(simulation_document.simulation([Asked(decision)], after, {}))
+    begun = Session(KubeletConfig(), on, builders.node(builders.rules(on, policy=policy)))
+    session, records = begun.through([simple("u", memory)])
+    whole = json_schema.plain(simulation_document.simulation(session, records))
     admitted: dict[str, Any] = whole["steps"][0]["admit"]
     return admitted
 

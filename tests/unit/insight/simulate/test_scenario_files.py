@@ -17,9 +17,10 @@ from numalet.core.config.numalet_config import NumaletConfig
 from numalet.core.managers.device.inventory import Device
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.machine_info import HugePages
+from numalet.core.model.pod import Pod
 from numalet.core.model.quantity import Quantity
 from numalet.insight.simulate import recording, runner
-from numalet.insight.simulate.session import AdmitStep, RemoveStep, RestartStep, Scenario
+from numalet.insight.simulate.session import RemoveStep, RestartStep, Scenario
 from numalet.insight.usecases import scenario_document, scenario_file
 from numalet.io.documents.kubelet import kubelet_config
 from numalet.io.documents.text import yaml_source
@@ -107,8 +108,8 @@ def test_all_parts_of_a_scenario_are_read(tmp_path: Path) -> None:
     assert found.config.topology_manager_policy == "restricted"
     assert found.machine.node_ids == (0, 1)
     admit, remove, plain, full = found.steps
-    assert isinstance(admit, AdmitStep)
-    assert admit.pod.uid == "a"
+    assert isinstance(admit, Pod)
+    assert admit.uid == "a"
     assert remove == RemoveStep("a")
     assert plain == RestartStep(())
     assert isinstance(full, RestartStep)

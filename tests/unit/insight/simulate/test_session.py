@@ -6,18 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from numalet.core.config.rules import StartStage
+from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.pod import ContainerKey
 from numalet.insight.simulate.session import (
     MEMORY_STATE_FILE,
-    AdmitStep,
-    Asked,
-    NotRestarted,
-    Removed,
     RemoveStep,
-    Restarted,
     RestartStep,
     Session,
+    decisions,
 )
 from values import builders
 from values.builders import GI, simple
@@ -30,46 +26,43 @@ def reserved(session: Session) -> list[int]:
 
 
 def test_a_pod_that_arrives_is_asked_about_and_known() -> None:
-    after, (record,) = taken(begun(), AdmitStep(simple("u", "4Gi")))
+    after, (record,) = taken(begun(), simple("u", "4Gi"))
 
-    assert isinstance(record, Asked)
-    assert record.decision.admitted
+    (decision,) = decisions([record])
+    assert decision.admitted
     assert (list(after.pods), reserved(after)) == (["u"], [4, 0])
 
 
 def test_containers_of_an_admitted_pod_start_at_once() -> None:
     pod = builders.pod("u", builders.init("i", "7Gi"), builders.container("c", "2Gi"))
 
-    after, _ = taken(begun(), AdmitStep(pod))
+    after, _ = taken(begun(), pod)
 
     assert reserved(after) == [2, 0]
 
 
 def test_a_refused_pod_is_known_too() -> None:
-    after, (record,) = taken(begun(), AdmitStep(simple("u", "40Gi")))
+    after, (record,) = taken(begun(), simple("u", "40Gi"))
 
-    assert isinstance(record, Asked)
-    assert not record.decision.admitted
+    (decision,) = decisions([record])
+    assert not decision.admitted
     assert list(after.pods) == ["u"]
     assert list(after.node.snapshot.pods) == []
 
 
 def test_a_removed_pod_is_not_active() -> None:
-    after, records = taken(begun(), AdmitStep(simple("u", "4Gi")), RemoveStep("u"))
+    after, records = taken(begun(), simple("u", "4Gi"), RemoveStep("u"))
 
-    assert records[1] == Removed("u")
+    assert records[1] == (RemoveStep("u"), ())
     assert after.node.leftovers() == (ContainerKey("u", "c"),)
 
 
 def test_a_restart_shows_the_pods_in_the_given_order() -> None:
-    arrived, _ = taken(
-        begun(), *(AdmitStep(simple(uid, size)) for uid, size in (("a", "4Gi"), ("b", "8Gi")))
-    )
+    arrived, _ = taken(begun(), *(simple(uid, size) for uid, size in (("a", "4Gi"), ("b", "8Gi"))))
 
     after, (record,) = taken(arrived, RestartStep(("b", "a")))
 
-    assert isinstance(record, Restarted)
-    assert [decision.pod.uid for decision in record.decisions] == ["b", "a"]
+    assert [decision.pod.uid for decision in decisions([record])] == ["b", "a"]
     assert list(after.node.snapshot.pods) == ["b", "a"]
     assert after.node.snapshot.sources_ready
     assert reserved(after) == reserved(arrived)
@@ -78,9 +71,9 @@ def test_a_restart_shows_the_pods_in_the_given_order() -> None:
 def test_a_pod_that_is_gone_after_a_restart_loses_its_memory_at_the_next_admission() -> None:
     after, _ = taken(
         begun(),
-        AdmitStep(simple("a", "4Gi")),
+        simple("a", "4Gi"),
         RestartStep(()),
-        AdmitStep(simple("b", "1Gi")),
+        simple("b", "1Gi"),
     )
 
     assert reserved(after) == [1, 0]
@@ -88,7 +81,7 @@ def test_a_pod_that_is_gone_after_a_restart_loses_its_memory_at_the_next_admissi
 
 def test_a_restart_may_bring_another_configuration_and_no_state() -> None:
     other = replace(CONFIG, topology_manager_policy="best-effort")
-    arrived, _ = taken(begun(), AdmitStep(simple("a", "4Gi")))
+    arrived, _ = taken(begun(), simple("a", "4Gi"))
 
     after, _ = taken(arrived, RestartStep((), config=other, state_files={MEMORY_STATE_FILE: ""}))
 
@@ -96,18 +89,19 @@ def test_a_restart_may_bring_another_configuration_and_no_state() -> None:
 
 
 def test_a_restart_on_another_machine_with_its_old_state_fails() -> None:
-    arrived, _ = taken(begun(), AdmitStep(simple("a", "4Gi")))
+    arrived, _ = taken(begun(), simple("a", "4Gi"))
 
     after, (record,) = taken(arrived, RestartStep(("a",), machine=builders.machine(12, 10)))
 
-    assert isinstance(record, NotRestarted)
-    assert record.refused.stage is StartStage.MEMORY_MANAGER_START
+    _, refused = record
+    assert isinstance(refused, StartRefused)
+    assert refused.stage is StartStage.MEMORY_MANAGER_START
     assert after == arrived
 
 
 @pytest.mark.parametrize("uid", ["u", "never-seen"])
 def test_removing_twice_or_a_stranger_changes_nothing_more(uid: str) -> None:
-    once, _ = taken(begun(), AdmitStep(simple("u", "4Gi")), RemoveStep("u"))
+    once, _ = taken(begun(), simple("u", "4Gi"), RemoveStep("u"))
     twice, _ = taken(once, RemoveStep(uid))
 
     assert (twice.node.leftovers(), reserved(twice)) == (once.node.leftovers(), reserved(once))

@@ -34,7 +34,6 @@ from numalet.insight.simulate import outcome, recording, runner
 from numalet.insight.simulate.runner import Failed, Passed, Skipped
 from numalet.insight.simulate.session import (
     MEMORY_STATE_FILE,
-    AdmitStep,
     RemoveStep,
     RestartStep,
     Scenario,
@@ -62,9 +61,9 @@ def scenario(*steps: Any, **fields: Any) -> Scenario:
     return Scenario(steps=steps, **fields)
 
 
-def admit(uid: str, memory: str) -> AdmitStep:
+def admit(uid: str, memory: str) -> Pod:
     """A pod of one container arrives."""
-    return AdmitStep(builders.simple(uid, memory))
+    return builders.simple(uid, memory)
 
 
 def test_a_start_is_recorded_with_both_states() -> None:
@@ -118,7 +117,7 @@ def test_a_removed_pod_keeps_its_memory_until_the_next_admission() -> None:
 
 def test_containers_of_an_admitted_pod_are_started() -> None:
     pod = builders.pod("a", builders.init("i", "1Gi"), builders.container("c", "2Gi"))
-    (step,) = runner.run(scenario(AdmitStep(pod)))["steps"]
+    (step,) = runner.run(scenario(pod))["steps"]
     assert list(step["memory"]) == ["i", "c"]
     assert list(step["memory_state"]["entries"]["a"]) == ["c"]
 
@@ -163,7 +162,7 @@ def test_exact_texts_are_recorded_only_when_asked_for() -> None:
 
 def test_blocks_in_no_fixed_order_are_marked_and_have_no_exact_text() -> None:
     machine = builders.machine(10, hugepages={2048: 512})
-    step = AdmitStep(builders.simple("a", "1Gi", **{"hugepages-2Mi": "4Mi"}))
+    step = builders.simple("a", "1Gi", **{"hugepages-2Mi": "4Mi"})
     (found,) = runner.run(scenario(step, machine=machine, record_raw=True))["steps"]
     assert found["memory_state_blocks"] == "sorted"
     assert "memory_state_raw" not in found
@@ -225,7 +224,7 @@ def test_exclusive_cpus_and_devices_are_recorded_with_their_places() -> None:
     pod = builders.pod(
         "p", builders.container("c", "1Gi", ContainerKind.APP, **{"example.com/gpu": "2"})
     )
-    (found,) = runner.run(scenario(AdmitStep(pod), config=STATIC_CPU, devices=devices))["steps"]
+    (found,) = runner.run(scenario(pod, config=STATIC_CPU, devices=devices))["steps"]
 
     assert found["devices"] == {"c": {"example.com/gpu": ["a", "b"]}}
     assert found["devices_by_numa"] == {"c": {"example.com/gpu": {"1": 2}}}

@@ -27,7 +27,7 @@ from numalet.core.model.quantity import Quantity
 from numalet.core.node.restarting import KubeletRestart
 from numalet.core.snapshot.placement import Placement
 from numalet.insight.lint.subject import LintSubject
-from numalet.insight.simulate.session import AdmitStep, Scenario
+from numalet.insight.simulate.session import Scenario
 from numalet.insight.upgrade import compare, files, pods
 from numalet.insight.upgrade.compare import ReleasesCompared
 from numalet.insight.usecases import scenario_document
@@ -73,7 +73,7 @@ def recorded(name: str) -> Scenario:
 
 
 def subject_of(scenario: Scenario) -> LintSubject:
-    pods = tuple(step.pod for step in scenario.steps if isinstance(step, AdmitStep))
+    pods = tuple(step for step in scenario.steps if isinstance(step, Pod))
     return LintSubject(
         config=scenario.config, machine=scenario.machine, devices=scenario.devices, pods=pods
     )

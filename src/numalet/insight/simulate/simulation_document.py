@@ -1,19 +1,25 @@
-"""The fields of a simulation, the document of ``numalet simulate -o json``.
+"""A simulation: what ``numalet simulate -o json`` prints.
 
-Fields that do not apply are left out: hints under the topology policy "none", allocations of a
+Hints, affinities and allocations have the form of recorded outcomes, so that one description serves
+both. Fields without meaning are left out: hints under the topology policy "none", allocations of a
 rejected pod. CPU lists are texts such as ``0-3,8``.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import json
+from collections.abc import Container, Iterable, Mapping
+from typing import Annotated, Any, Literal, assert_never
 
-from msgspec import UNSET, Meta, UnsetType
-
-from numalet.core.admission.reasons import Unknown
+from numalet.core.admission.decision import Decision
+from numalet.core.admission.reasons import Rejection, Unknown
 from numalet.core.config.behaviour import Mode
-from numalet.core.config.rules import StartStage
-from numalet.core.model.pod import QosClass
+from numalet.core.config.releases.release import Release
+from numalet.core.config.releases.table import DEFAULT
+from numalet.core.config.rules import StartRefused, StartStage
+from numalet.core.model.pod import Pod, QosClass
+from numalet.core.model.value import UNSET, Meta, OneOf, OutputDocument, UnsetType
+from numalet.insight.maps import resource_maps
 from numalet.insight.maps.resource_maps import (
     SimulationBlockDocument,
     SimulationCpusDocument,
@@ -21,7 +27,18 @@ from numalet.insight.maps.resource_maps import (
     SimulationHolderDocument,
     SimulationNodeDocument,
 )
-from numalet.insight.output.json_schema import OneOf, OutputDocument
+from numalet.insight.simulate import outcome
+from numalet.insight.simulate.outcome import LinuxSettings, Settings, WindowsSettings
+from numalet.insight.simulate.session import (
+    Record,
+    RemoveStep,
+    RestartStep,
+    Result,
+    Session,
+    Step,
+    decisions,
+)
+from numalet.wording import explanations, kubelet, kubelet_start
 
 
 class HintDocument(OutputDocument):
@@ -194,3 +211,118 @@ class NotStartedDocument(OutputDocument):
     start_error: str
     start_error_stage: StartStage
     steps: Annotated[list[Any], Meta(max_length=0)]
+
+
+def simulation(
+    session: Session,
+    records: Iterable[Record],
+    *,
+    running: Container[str] = (),
+    assumed_running: Iterable[str] = (),
+    forgotten: Iterable[str] = (),
+    ignored: Mapping[str, int] | None = None,
+) -> SimulationDocument:
+    """Return the steps with their decisions; maps and state files of the node after them.
+
+    Uids of pods: ``running`` run on the user's node; ``assumed_running`` and ``forgotten`` are
+    those that only the state files know. ``ignored`` counts objects that are not pods.
+    """
+    records = list(records)
+    node = session.node
+    after = resource_maps.memory_map(
+        node.snapshot, node.rules.machine, node.leftovers(), session.pods
+    )
+    return SimulationDocument(
+        schema="numalet.simulation/1",
+        mode=node.rules.behaviour.mode,
+        release=node.rules.behaviour.release.name,
+        start_error=None,
+        steps=[_step(*record) for record in records],
+        nodes=after.nodes,
+        holders=after.active,
+        left_behind=after.left_behind,
+        state_files={name: json.loads(text) for name, text in sorted(node.state_files().items())},
+        replay_refused=[
+            refused(each.pod, each.rejection)
+            for each in decisions(records)
+            if each.rejection is not None and each.pod.uid in running
+        ],
+        cpus=resource_maps.cpu_lists(resource_maps.cpus_of_node(node)),
+        devices=resource_maps.device_map(node.snapshot.device),
+        assumed_running=list(assumed_running),
+        forgotten=list(forgotten),
+        ignored=dict(ignored or {}),
+    )
+
+
+def not_started(refused: StartRefused, release: Release = DEFAULT) -> NotStartedDocument:
+    """Return the document of a simulation without steps: the kubelet does not start."""
+    return NotStartedDocument(
+        schema="numalet.simulation/1",
+        release=release.name,
+        start_error=kubelet_start.text(refused),
+        start_error_stage=refused.stage,
+        steps=[],
+    )
+
+
+def refused(pod: Pod, rejection: Rejection) -> RefusedDocument:
+    return RefusedDocument(str(pod), kubelet.reason(rejection), kubelet.message(rejection))
+
+
+def not_asked(decision: Decision) -> list[NotAskedDocument]:
+    return [NotAskedDocument(each.predicate, each.why) for each in decision.not_asked]
+
+
+def _step(step: Step, result: Result) -> StepDocument:
+    match step:
+        case Pod():
+            assert not isinstance(result, StartRefused)
+            (decision,) = result
+            return StepDocument(admit=_decision(decision))
+        case RemoveStep(pod_uid):
+            return StepDocument(remove=pod_uid)
+        case RestartStep():
+            if isinstance(result, StartRefused):
+                return StepDocument(restart=RestartDocument(start_error=kubelet_start.text(result)))
+            return StepDocument(restart=RestartDocument([_decision(each) for each in result]))
+        case _:
+            assert_never(step)
+
+
+def _decision(decision: Decision) -> DecisionDocument:
+    pod = decision.pod
+    rejection = decision.rejection
+    document = DecisionDocument(
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid,
+        qos_class=pod.qos_class,
+        evicted=list(decision.evicted),
+        not_asked=not_asked(decision),
+        passed_over=list(decision.passed_over),
+        **outcome.verdict(decision, kubelet.reason(rejection), kubelet.message(rejection)),
+    )
+    if rejection is None:
+        runtime = outcome.runtime_settings(decision)
+        document.runtime = {name: _settings(settings) for name, settings in runtime.items()}
+    else:
+        document.why = explanations.of_reason(rejection)
+        document.code = rejection.code
+        status, event = kubelet.status(rejection), kubelet.event(rejection)
+        document.status = StatusDocument("Failed", status["reason"], status["message"])
+        document.event = EventDocument("Warning", event["reason"], event["message"])
+        document.left_behind = [key.container for key in decision.left_behind]
+    return document
+
+
+def _settings(settings: Settings) -> RuntimeDocument:
+    """Return the settings with the field names of the container runtime's API."""
+    match settings:
+        case LinuxSettings(cpuset_cpus, cpuset_mems):
+            return RuntimeDocument(cpuset_cpus=cpuset_cpus, cpuset_mems=cpuset_mems)
+        case WindowsSettings(affinity_cpus):
+            masks = [GroupMaskDocument(**each._asdict()) for each in affinity_cpus]
+            return RuntimeDocument(affinity_cpus=masks)
+        case _:
+            assert_never(settings)
