@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from numalet.core.model.findings import BadInput
-from numalet.io.documents.kubelet import foreign_text, kubelet_config
+from numalet.io.documents.kubelet import kubelet_config, kubelet_config_file
 from numalet.io.documents.kubelet.kubelet_config import ConfigSources
 
 
@@ -56,4 +56,4 @@ def test_a_text_without_a_configuration_is_named(tmp_path: Path, text: str, foun
     ],
 )
 def test_other_texts_may_be_a_configuration(text: str) -> None:
-    assert foreign_text.problem(text, "given") is None
+    assert kubelet_config_file.foreign_problem(text, "given") is None

@@ -17,7 +17,7 @@ from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.value import Mutable, Value, field
 from numalet.io.documents.kubelet import kubelet_config_document, kubelet_flags
-from numalet.io.documents.text import typed, yaml_scalars, yaml_source
+from numalet.io.documents.text import typed, yaml_builder, yaml_source
 
 _FIRST_LINE: Final = re.compile(
     r"(?:\s|#[^\n]*\n)*(?:\[\[?\s*[\w.\" -]+\]\]?\s*(?:#|\n|$)|[\w.-]+ *= *\S)"
@@ -232,7 +232,7 @@ def _texts(value: Any) -> Any:
 
 def _node(name: str) -> int | str:
     """The number of a NUMA node; the text itself if it is not a number or has too many digits."""
-    return yaml_scalars.whole(name) if name.isdecimal() else name
+    return yaml_builder.whole(name) if name.isdecimal() else name
 
 
 def _plain(value: Any) -> Any:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Location, Severity
@@ -13,7 +15,6 @@ from numalet.io.documents.kubelet import (
     bottlerocket,
     config_parts,
     enclosed_config,
-    foreign_text,
     kubelet_command_line,
     kubelet_config_document,
     numalet_config,
@@ -31,6 +32,81 @@ from numalet.io.findings.config_files import (
     ConfigFileSeveralDocuments,
 )
 from numalet.io.findings.documents import DocumentUnreadable
+
+# Texts that users pass by mistake, with the text to pass instead.
+_CONFIGZ: Final = "kubectl get --raw /api/v1/nodes/NAME/proxy/configz"
+_HEAD: Final = 4096
+_NOT_MARKED_UP: Final = re.compile(r"[^:=\[\]{}<>\"'&*!%@|-][^:={}\[\]]*")
+_TEXTS: Final = tuple(
+    (re.compile(pattern), found, instead)
+    for pattern, found, instead in (
+        (
+            r"(?:[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ \S+: )?[IWEF]\d{4} \d\d:\d\d:\d\d",
+            "a log without the FLAG lines of a kubelet",
+            "the log from the start of a kubelet with --v=1 or more, or the output of "
+            f"'{_CONFIGZ}'",
+        ),
+        (
+            r"[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ \S+: |-- (?:Journal|Logs) begin",
+            "a journal without the FLAG lines of a kubelet",
+            "the journal from the start of a kubelet with --v=1 or more, or the output of "
+            f"'{_CONFIGZ}'",
+        ),
+        (
+            r"Name: +\S+\nRoles: ",
+            "output of 'kubectl describe node'",
+            f"the output of '{_CONFIGZ}'",
+        ),
+        (
+            r"(?:NAMESPACE|NAME) {2,}[A-Z]",
+            "a table of kubectl",
+            f"the output of '{_CONFIGZ}'",
+        ),
+        (
+            r"(?:Architecture: |available: \d+ nodes|CPU +NODE)",
+            "a description of a machine",
+            "the kubelet's configuration with -c, and this file with -m",
+        ),
+        (
+            r"#!.*sh\b",
+            "a shell script",
+            "the command line that it starts the kubelet with",
+        ),
+        (r"(?i)<(?:!doctype|html|\?xml)", "a web page", "the file that the page shows"),
+        (r"-----BEGIN ", "a key or certificate", "the file that --config names"),
+        (
+            r"(?:.*\n)*?\[plugins\b|\[crio\b",
+            "the configuration of a container runtime",
+            "the configuration of the kubelet",
+        ),
+    )
+)
+
+
+def foreign_problem(text: str, document: str) -> Finding | None:
+    """A finding that names the text and its replacement, unless it may be a configuration."""
+    head = text[:_HEAD].lstrip("\n")
+    where = Location(document)
+    for pattern, found, instead in _TEXTS:
+        if pattern.match(head):
+            return input_error.NotSupported(
+                f"this is {found}, which contains no kubelet configuration",
+                expected=instead,
+                where=where,
+            )
+    # Without a single character of YAML, JSON or flags it is prose.
+    lines = [line for line in head.split("\n") if line.strip()]
+    if lines and not lines[0].startswith("#") and all(map(_NOT_MARKED_UP.fullmatch, lines)):
+        instead = (
+            "a KubeletConfiguration, a unit or environment file of the kubelet, its line of ps, or "
+            f"the output of '{_CONFIGZ}'"
+        )
+        return input_error.NotSupported(
+            "this is plain text, which contains no kubelet configuration",
+            expected=instead,
+            where=where,
+        )
+    return None
 
 
 class ConfigFile(Value):
@@ -62,7 +138,7 @@ def read(path: Path | str) -> ConfigFile:
     text = yaml_source.read_text_or_input(name)
     # Before YAML: many command lines are valid YAML texts.
     line = kubelet_command_line.read(text, name)
-    problem = foreign_text.problem(text, name) if line is None else None
+    problem = foreign_problem(text, name) if line is None else None
     if problem is not None:
         raise BadInput([problem])
     return _of_text(text, name, pool) if line is None else _of_command_line(line, name)

@@ -6,25 +6,68 @@ scenario. Unlike kubelet fields, unknown fields are errors.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from pathlib import Path
 from typing import Final, TypeVar
 
 from numalet.core.config.behaviour import Mode
-from numalet.core.config.numalet_config import AS_THE_KUBELET, NumaletConfig
+from numalet.core.config.numalet_config import (
+    AS_THE_KUBELET,
+    LEAST_REFRESH_SECONDS,
+    NumaletConfig,
+    PublishSettings,
+)
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.machine_queries import NodeClass
 from numalet.core.model.value import replace
-from numalet.io.documents.kubelet import kubelet_version, publish_section
+from numalet.io.documents.kubelet import kubelet_version
 from numalet.io.documents.kubelet.kubelet_version import KubeletAtHand
-from numalet.io.documents.kubelet.numalet_config_types import API_VERSION, KIND, NumaletConfigFields
+from numalet.io.documents.kubelet.numalet_config_types import (
+    API_VERSION,
+    KIND,
+    NumaletConfigFields,
+    PublishFields,
+)
 from numalet.io.documents.text import typed
 from numalet.io.documents.text.typed import Place
 from numalet.io.documents.text.yaml_source import YamlDocument
 from numalet.io.findings.config_files import (
     ConfigFileSeveralDocuments,
 )
+
+
+def _decode_publish(
+    section: PublishFields, value: Mapping[str, object], place: Place, findings: Findings
+) -> PublishSettings:
+    typed.check_members(value, PublishFields.__struct_encode_fields__, place, findings)
+    seconds = section.refresh_seconds
+    if seconds is not None and not LEAST_REFRESH_SECONDS <= seconds < math.inf:
+        where = place.member("refreshSeconds").location
+        findings.add(
+            input_error.Invalid(
+                f"refreshSeconds is {typed.described(seconds)}",
+                expected=f"{LEAST_REFRESH_SECONDS:g} or more",
+                where=where,
+            )
+        )
+        seconds = None
+    return PublishSettings(
+        kubeconfig=_path(section.kubeconfig, place),
+        context=section.context or None,
+        node_resource_topology=section.node_resource_topology,
+        force=section.force,
+        refresh_seconds=seconds,
+        configz=section.configz,
+    )
+
+
+def _path(kubeconfig: str | None, place: Place) -> str | None:
+    # Relative to the file that names it, like paths in a kubelet's configuration.
+    return str(Path(place.document).parent / kubeconfig) if kubeconfig else None
+
 
 E = TypeVar("E", bound=Enum)
 
@@ -59,7 +102,7 @@ def decode(value: object, place: Place, findings: Findings) -> NumaletConfig:
     publish = None
     if shape.publish is not None:
         at = place.member("publish")
-        publish = publish_section.decode(shape.publish, value["publish"], at, findings)
+        publish = _decode_publish(shape.publish, value["publish"], at, findings)
     return NumaletConfig(
         mode=mode,
         memory_node_classes=node_classes,

@@ -2,7 +2,7 @@
 
 ``pod_document`` reads the resources, as for every other command; this adds the programs. Fields are
 honoured, ignored with one note per pod, or refused because the program would behave differently
-(``workload_fields``).
+(``workload_fields``). The manifest gets the API server's defaults, for clients of the API.
 """
 
 from __future__ import annotations
@@ -14,19 +14,12 @@ from typing import Any, Final
 import msgspec
 
 from numalet.core.config.behaviour import EXACT, Behaviour
-from numalet.core.model import input_error
-from numalet.core.model.findings import Findings, Severity
-from numalet.core.model.pod import Pod
+from numalet.core.model import input_error, node_constraints
+from numalet.core.model.findings import Finding, Findings, Location, Severity
+from numalet.core.model.pod import Container, Pod
 from numalet.core.model.value import Value, replace
 from numalet.core.workload.spec import RestartPolicy, Workload, WorkloadSource
-from numalet.io.documents.pods import (
-    metadata_rules,
-    pod_document,
-    pod_record,
-    workload_container,
-    workload_defaults,
-    workload_fields,
-)
+from numalet.io.documents.pods import pod_document, pod_record, workload_container, workload_fields
 from numalet.io.documents.pods.pod_document import PodIdentity
 from numalet.io.documents.pods.pod_resources import PodSource
 from numalet.io.documents.pods.pod_table import checking
@@ -34,6 +27,122 @@ from numalet.io.documents.pods.pod_table.table import POD, TYPES
 from numalet.io.documents.pods.workload_container import SecurityContext
 from numalet.io.documents.text import typed
 from numalet.io.documents.text.typed import Place
+
+_SERVERS_OWN_TEXT: Final = """
+    creationTimestamp deletionGracePeriodSeconds deletionTimestamp generation managedFields
+    resourceVersion selfLink
+"""
+_SERVERS_OWN: Final = frozenset(_SERVERS_OWN_TEXT.split())
+# Kubernetes v1.32: ``SetDefaults_PodSpec`` and ``SetDefaults_Container``. Probes and volumes have
+# many defaults but are refused or ignored here, so they stay as written.
+_SPEC: Final = {
+    "dnsPolicy": "ClusterFirst",
+    "enableServiceLinks": True,
+    "restartPolicy": "Always",
+    "schedulerName": "default-scheduler",
+    "terminationGracePeriodSeconds": 30,
+}
+_CONTAINER: Final = {
+    "terminationMessagePath": "/dev/termination-log",
+    "terminationMessagePolicy": "File",
+}
+
+
+def _with_defaults(given: Mapping[str, Any], pod: Pod, node_name: str) -> dict[str, Any]:
+    """The object with defaults, without status and server-owned metadata; may change ``given``."""
+    metadata = _present(given.get("metadata"), _SERVERS_OWN)
+    metadata |= {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid}
+    spec = {**_SPEC, **_present(given.get("spec"))}
+    spec.setdefault("securityContext", {})
+    if node_name:
+        spec["nodeName"] = node_name
+    containers = {container.name: container for container in pod.containers()}
+    for name in ("containers", "initContainers"):
+        if name in spec:
+            spec[name] = [_container(each, containers[each["name"]]) for each in spec[name]]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _present(value: Any, without: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """Members that are not null; null means absent."""
+    return {
+        name: member
+        for name, member in (value or {}).items()
+        if member is not None and name not in without
+    }
+
+
+def _container(value: Mapping[str, Any], container: Container) -> dict[str, Any]:
+    filled = {**_CONTAINER, **_present(value)}
+    if image := filled.get("image"):
+        filled.setdefault("imagePullPolicy", _pull_policy(image))
+    asked = {"limits": container.limits, "requests": container.requests}
+    filled["resources"] = {
+        name: {resource: str(quantity) for resource, quantity in quantities.items()}
+        for name, quantities in asked.items()
+        if quantities
+    }
+    return filled
+
+
+def _pull_policy(image: str) -> str:
+    """``Always`` for an image whose tag may move."""
+    named = image.rsplit("/", 1)[-1]
+    _, _, tag = named.partition(":")
+    return "IfNotPresent" if "@" in named or tag not in ("", "latest") else "Always"
+
+
+MOST_ANNOTATION_BYTES: Final = 256 * 1024
+"""Keys and values of all annotations together."""
+
+
+def _check_metadata(metadata: Mapping[Any, Any], place: Place, findings: Findings) -> None:
+    """Add findings about labels and annotations; wrong types are reported elsewhere."""
+    # Kubernetes v1.32: ``ValidateLabels`` and ``ValidateAnnotations`` of ``apimachinery``.
+    labels, notes = metadata.get("labels"), metadata.get("annotations")
+    if isinstance(labels, Mapping):
+        for name, value in labels.items():
+            where = place.member("labels").member(str(name)).location
+            if not (isinstance(name, str) and node_constraints.is_label_name(name)):
+                findings.add(_invalid_name(name, where))
+            if isinstance(value, str) and not node_constraints.is_label_value(value):
+                findings.add(
+                    input_error.Invalid(
+                        f"invalid label value {typed.described(value)}",
+                        expected=(
+                            "letters, digits, '-', '_' and '.', 63 at most, with a letter "
+                            "or digit at both ends"
+                        ),
+                        where=where,
+                    )
+                )
+    if isinstance(notes, Mapping):
+        at = place.member("annotations")
+        for name in notes:
+            # Unlike label keys, annotation keys are lowered before the check.
+            if not node_constraints.is_label_name(str(name).lower()):
+                findings.add(_invalid_name(name, at.member(str(name)).location))
+        size_bytes = sum(len(f"{name}{text}".encode()) for name, text in notes.items())
+        if size_bytes > MOST_ANNOTATION_BYTES:
+            findings.add(
+                input_error.TooLarge(
+                    f"the annotations have {size_bytes} bytes",
+                    expected=f"at most {MOST_ANNOTATION_BYTES} bytes",
+                    where=at.location,
+                )
+            )
+
+
+def _invalid_name(name: object, where: Location) -> Finding:
+    return input_error.Invalid(
+        f"invalid name of a label or annotation {typed.described(name)}",
+        expected=(
+            "an optional domain and '/', then letters, digits, '-', '_' and '.', 63 at most, "
+            "with a letter or digit at both ends"
+        ),
+        where=where,
+    )
+
 
 LONGEST_GRACE_SECONDS: Final = 2**31 - 1
 
@@ -114,7 +223,7 @@ def _decoded(
     known: Mapping[str, Any] = checking.as_kept(value, POD)
     given = known.get("metadata") or {}
     at_metadata = place.member("metadata")
-    metadata_rules.check(given, at_metadata, findings)
+    _check_metadata(given, at_metadata, findings)
     workload_fields.check_uid(pod.uid, at_metadata.member("uid"), findings)
     return _workload(known, pod, place, options, findings)
 
@@ -172,7 +281,7 @@ def _workload(
         priority_class=spec.priority_class_name or "",
         source=options.source,
         origin=options.origin,
-        manifest=workload_defaults.manifest(value, pod, options.node_name),
+        manifest=_with_defaults(value, pod, options.node_name),
     )
 
 

@@ -19,7 +19,7 @@ import msgspec
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Location
 from numalet.io import nesting
-from numalet.io.documents.text import yaml_scalars, yaml_source
+from numalet.io.documents.text import yaml_builder, yaml_source
 from numalet.io.findings.documents import (
     DocumentSyntax,
     DocumentTooLarge,
@@ -269,7 +269,7 @@ def _one(content: bytes) -> bytes:
 
 def _values(content: bytes, document: str, line: int) -> Iterator[tuple[bytes, int]]:
     text = yaml_source.decode(content, document)
-    decoder = json.JSONDecoder(parse_int=yaml_scalars.whole)
+    decoder = json.JSONDecoder(parse_int=yaml_builder.whole)
     counted = 0
     position = _after_blanks(text, 0)
     while position < len(text):

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Final
 
 from numalet.core.model import input_error, limits
 from numalet.core.model.findings import BadInput, Finding, Location
-from numalet.io.documents.text import yaml_scalars
+from numalet.io.documents.text import yaml_builder
 from numalet.io.documents.text.yaml_builder import Builder, Built, child_path, too_many
 from numalet.io.findings.documents import (
     DocumentDuplicateKey,
@@ -227,8 +227,8 @@ def _load_json(text: str, document: str) -> list[YamlDocument] | None:
     noticed = _Noticed()
     decoder = json.JSONDecoder(
         object_pairs_hook=noticed.mapping,
-        parse_int=yaml_scalars.whole,
-        parse_float=yaml_scalars.finite,
+        parse_int=yaml_builder.whole,
+        parse_float=yaml_builder.finite,
         parse_constant=_refuse_constant,
     )
     documents: list[YamlDocument] = []
