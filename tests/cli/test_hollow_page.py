@@ -16,7 +16,7 @@ import yaml
 
 from cli import console_page
 from cli.commands import Runner
-from numalet.cluster.hollow import faults, node_document, pod_reader
+from numalet.cluster.hollow import fleet_members, node_document, pod_reader
 from running import fake_api_server
 from running.fake_api_server import FakeApiServer
 from running.fake_api_store import Target
@@ -76,7 +76,7 @@ def test_every_annotation_of_the_page_is_read() -> None:
         *(pod_reader.INIT_RUNS_FOR, pod_reader.ENDS_AFTER),
     }
     shown = re.findall(r"^\| `--(\w+) [^|]*\| `(\w+)` \|", TEXT, re.MULTILINE)
-    assert {each for _, each in shown} == {each.value for each in faults.Fault}
+    assert {each for _, each in shown} == {each.value for each in fleet_members.Fault}
     assert all(option == value for option, value in shown)
     assert f"`{node_document.FAULT}`" in TEXT
 

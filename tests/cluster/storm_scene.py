@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from numalet.cluster.hollow.fleet_members import FleetOptions, MakePublisher
 from numalet.cluster.hollow.kinds import NodeKind
-from numalet.cluster.hollow.members import FleetOptions, MakePublisher
 from numalet.io.kube_api import access, paths
 from running import hollow_fleets, storms
 from running.control_plane import ControlPlane

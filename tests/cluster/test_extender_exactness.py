@@ -18,8 +18,7 @@ import pytest
 
 from cluster import gpu_pods
 from cluster.test_hollow_fleet import five_kinds
-from numalet.cluster.hollow.faults import Fault
-from numalet.cluster.hollow.members import FleetOptions
+from numalet.cluster.hollow.fleet_members import Fault, FleetOptions
 from numalet.insight.rejections import rejected_pod
 from numalet.insight.scheduling.filtering import LEFT_ALONE
 from numalet.io.kube_api import access, client

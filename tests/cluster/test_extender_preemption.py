@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 
 from cluster import gpu_pods
-from numalet.cluster.hollow.members import FleetOptions
+from numalet.cluster.hollow.fleet_members import FleetOptions
 from numalet.io.kube_api import access
 from running import extenders, hollow_fleets
 from running.control_plane import ControlPlane

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from cluster import gpu_pods
-from numalet.cluster.hollow.members import FleetOptions
+from numalet.cluster.hollow.fleet_members import FleetOptions
 from numalet.io.kube_api import access
 from running import extenders, hollow_fleets
 from running.certificates import Authority

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from cluster import gpu_pods
-from numalet.cluster.hollow.members import FleetOptions
+from numalet.cluster.hollow.fleet_members import FleetOptions
 from numalet.io.kube_api import access
 from running import fleet_programs, hollow_fleets
 from running.control_plane import ControlPlane

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from cluster.gpu_pods import GPU, pod, shape
-from numalet.cluster.hollow.members import FleetOptions
+from numalet.cluster.hollow.fleet_members import FleetOptions
 from numalet.io.kube_api import access
 from running import hollow_fleets
 from running.control_plane import ControlPlane

@@ -25,8 +25,8 @@ import pytest
 
 from cluster import manifests
 from numalet.cluster.hollow import kinds
+from numalet.cluster.hollow.fleet_members import FleetOptions
 from numalet.cluster.hollow.kinds import KindInputs, NodeKind
-from numalet.cluster.hollow.members import FleetOptions
 from numalet.cluster.live import LiveCluster
 from numalet.core.cluster import published
 from numalet.core.cluster.cluster import Origin

@@ -24,7 +24,7 @@ from numalet.agent.publish import publisher
 from numalet.agent.publish.publisher import PublishChoice
 from numalet.cluster.hollow import node_document
 from numalet.cluster.hollow.fleet import HollowFleet
-from numalet.cluster.hollow.members import FleetOptions, members_of
+from numalet.cluster.hollow.fleet_members import FleetOptions, members_of
 from numalet.cluster.hollow.publishing import HollowPublisher
 from numalet.cluster.live import LiveCluster
 from numalet.cluster.waker import LABEL, Waker

@@ -18,7 +18,7 @@ import numalet
 from cluster import manifests, static_pods
 from cluster.manifests import Permission
 from numalet.cli import main
-from numalet.cluster.extender import durations
+from numalet.cluster import programs
 
 CONFIGURATIONS: Final = manifests.configurations()
 PAGE: Final = manifests.FOLDER.parents[1] / "docs" / "reference" / "breaker.md"
@@ -125,8 +125,8 @@ def test_scheduler_and_extender_beside_it_are_told_the_same(folder: str, name: s
     assert extender["urlPrefix"] == f"http://{words['--listen']}"
     # Nobody else on the machine finds it.
     assert words["--listen"].startswith("127.0.0.1:")
-    waits = durations.seconds("httpTimeout", extender["httpTimeout"])
-    assert durations.seconds("--timeout", words["--timeout"]) == waits
+    waits = programs.duration_seconds("httpTimeout", extender["httpTimeout"])
+    assert programs.duration_seconds("--timeout", words["--timeout"]) == waits
 
 
 def test_no_extender_has_to_be_asked_about_itself() -> None:

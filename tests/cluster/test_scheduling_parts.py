@@ -16,7 +16,7 @@ import yaml
 
 from cluster import manifests, static_pods
 from cluster.test_manifests import built, named
-from numalet.cluster.hollow.members import FleetOptions
+from numalet.cluster.hollow.fleet_members import FleetOptions
 from numalet.io.kube_api import access
 from running import extenders, hollow_fleets
 from running.certificates import Authority

@@ -14,7 +14,7 @@ import pytest
 
 from cluster import gpu_pods
 from numalet.cluster import waker
-from numalet.cluster.hollow.members import FleetOptions
+from numalet.cluster.hollow.fleet_members import FleetOptions
 from numalet.io.kube_api import access
 from running import hollow_fleets, scheduler_extender, wakers
 from running.control_plane import ControlPlane

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from numalet.cluster.hollow.members import FleetOptions
+from numalet.cluster.hollow.fleet_members import FleetOptions, StateFolder
 from numalet.cluster.hollow.publishing import HollowPublisher
-from numalet.cluster.hollow.state_folder import StateFolder
 from numalet.core.cluster import published
 from numalet.core.config.releases import table as releases
 from numalet.core.model.findings import BadInput, Location

@@ -10,14 +10,14 @@ from typing import Any
 
 from numalet.cluster.hollow import kinds
 from numalet.cluster.hollow.fleet import HollowFleet
-from numalet.cluster.hollow.kinds import NodeKind
-from numalet.cluster.hollow.members import (
+from numalet.cluster.hollow.fleet_members import (
     FleetOptions,
     MakePublisher,
     Member,
     begun_again,
     members_of,
 )
+from numalet.cluster.hollow.kinds import NodeKind
 from numalet.cluster.hollow.node_document import NodeNaming
 from numalet.cluster.hollow.publishing import HollowPublisher
 from numalet.core.config.behaviour import EXACT

@@ -131,7 +131,7 @@ def with_waiting(*held: str) -> Cluster:
 def read(value: dict[str, Any]) -> HollowPod:
     """A Pod object as its node reads it; without a finding."""
     findings = Findings()
-    whole = pod_reader.whole(msgspec.json.encode(value), findings)
+    whole = pod_reader.read_pod(msgspec.json.encode(value), findings)
     assert whole is not None, findings.all
     assert findings.all == ()
     return whole

@@ -121,7 +121,7 @@ def breaker(typer_context: typer.Context, options: BreakerOptions) -> None:
         return
     import asyncio
 
-    from numalet.cluster import addresses
+    from numalet.cluster import programs
     from numalet.cluster.breaker import command
     from numalet.cluster.breaker.breaker import BreakerSettings
     from numalet.core.cluster.building import POOL_LABEL
@@ -158,7 +158,7 @@ def breaker(typer_context: typer.Context, options: BreakerOptions) -> None:
         settings=settings,
         lease=None if options.no_lease else _lease(options.lease, to),
         audit_file=options.audit,
-        metrics=addresses.parse("--metrics", options.metrics, "127.0.0.1")
+        metrics=programs.listen_address("--metrics", options.metrics, "127.0.0.1")
         if options.metrics
         else None,
     )

@@ -11,9 +11,8 @@ from datetime import UTC, datetime
 from numalet.cli import dashboard_links
 from numalet.cli.dashboard_links import LinkFormat, PrintedLink
 from numalet.cli.output import say
-from numalet.cluster import addresses
-from numalet.cluster.addresses import ListenAddress
-from numalet.cluster.signals import until_signal
+from numalet.cluster import programs
+from numalet.cluster.programs import ListenAddress, until_signal
 from numalet.core.model import input_error
 from numalet.core.model.findings import Location
 from numalet.dashboard import application
@@ -28,7 +27,7 @@ _LISTEN = "--listen"
 
 def address(text: str) -> ListenAddress:
     """Parse the listen address. Raises ``BadInput`` unless it is a loopback address."""
-    parsed = addresses.parse(_LISTEN, text, "127.0.0.1")
+    parsed = programs.listen_address(_LISTEN, text, "127.0.0.1")
     if not parsed.is_loopback:
         raise input_error.Forbidden(
             "without a certificate, pages are served on loopback only, not on "
@@ -67,7 +66,7 @@ async def serving(
     asyncio.get_running_loop().set_exception_handler(
         LoopLog(lambda message, keys: say(loop_log.text(message, keys))).handle
     )
-    listener = addresses.bound(wanted)
+    listener = programs.bound(wanted)
     at = ListenAddress(wanted.host, listener.getsockname()[1])
     async with contextlib.AsyncExitStack() as stack:
         remembered = None

@@ -121,8 +121,8 @@ def extender(options: ExtenderOptions) -> None:
     import asyncio
 
     from numalet.agent.host import logs
-    from numalet.cluster import addresses
-    from numalet.cluster.extender import command, durations
+    from numalet.cluster import programs
+    from numalet.cluster.extender import command
     from numalet.cluster.extender.state import ExtenderRules
     from numalet.insight.fleet.preference import Preference
     from numalet.insight.scheduling.filtering import FilterRules
@@ -133,14 +133,14 @@ def extender(options: ExtenderOptions) -> None:
             passes_unexamined=options.not_examined is UndecidedAnswer.ACCEPT,
         ),
         preference=Preference(options.score.value),
-        timeout_seconds=durations.seconds("--timeout", options.timeout),
+        timeout_seconds=programs.duration_seconds("--timeout", options.timeout),
         promise_seconds=options.promise_seconds,
-        oldest_view_seconds=durations.seconds("--oldest-view", options.oldest_view),
+        oldest_view_seconds=programs.duration_seconds("--oldest-view", options.oldest_view),
     )
     running = command.ExtenderOptions(
         access=options.cluster.access(),
-        listen=addresses.parse("--listen", options.listen),
-        metrics=addresses.parse("--metrics", options.metrics, "127.0.0.1")
+        listen=programs.listen_address("--listen", options.listen),
+        metrics=programs.listen_address("--metrics", options.metrics, "127.0.0.1")
         if options.metrics
         else None,
         tls=command.tls_files(options.tls_cert, options.tls_key, options.client_ca),

@@ -14,7 +14,7 @@ from numalet.core.model import input_error
 from numalet.core.model.value import replace
 
 if TYPE_CHECKING:
-    from numalet.cluster.addresses import ListenAddress
+    from numalet.cluster.programs import ListenAddress
     from numalet.core.cluster.cluster import Cluster
     from numalet.insight.usecases.clusters import ClusterSources, OpenedCluster
     from numalet.io.documents.pods.pod_shapes import PodShape
@@ -120,7 +120,7 @@ async def followed_dashboard(
     from numalet.cli import dashboard_serving
     from numalet.cluster import following
     from numalet.cluster.following import FollowedFleet
-    from numalet.cluster.signals import until_signal
+    from numalet.cluster.programs import until_signal
     from numalet.io.tasks import together
 
     classes = source.classes.followed()
@@ -166,10 +166,10 @@ def _opened(source: SourceOptions) -> OpenedCluster:
         return clusters.opened(sources)
     import asyncio
 
-    from numalet.cluster import listing
+    from numalet.cluster import api_objects
 
     server = source.cluster.access()
-    listed = asyncio.run(listing.listed(server))
+    listed = asyncio.run(api_objects.listed(server))
     return clusters.listed_cluster(listed, replace(sources, paths=[server.server]))
 
 

@@ -93,7 +93,7 @@ class HollowOptions(Options):
 def hollow(options: HollowOptions) -> None:
     """Be nodes that do not exist: admit pods on them as kubelets would, NUMA nodes and all."""
     from numalet.cluster.hollow.command import HollowInputs
-    from numalet.cluster.hollow.faults import Fault
+    from numalet.cluster.hollow.fleet_members import Fault
     from numalet.cluster.hollow.kinds import KindInputs
     from numalet.io.machines import MachineChoice
 

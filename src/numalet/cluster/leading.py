@@ -23,7 +23,7 @@ from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol, TypeAlias
 
-from numalet.cluster.refusals import Refusals
+from numalet.cluster.programs import Refusals
 from numalet.core.model import moments
 from numalet.core.model.value import Value
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
@@ -220,7 +220,7 @@ class LeaseCandidate:
         self._object = None
         self._observe(await self._read())
         # A lost answer may hide a successful write of our own; then renew it at once.
-        if self._is_own():
+        if _holder(self._object) == self.identity:
             await self._write(sent_at)
 
     def _complain(self, refused: ApiRefused) -> None:
@@ -249,9 +249,6 @@ class LeaseCandidate:
         if holder != self.identity:
             self._leads_until = None
         self._note(holder)
-
-    def _is_own(self) -> bool:
-        return _holder(self._object) == self.identity
 
     def _may_write(self) -> bool:
         """Return whether it is ours or free, or its holder was silent for the whole duration."""

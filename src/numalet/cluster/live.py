@@ -14,15 +14,18 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from numalet.cluster import object_kinds
-from numalet.cluster.findings import (
+from numalet.cluster import api_objects
+from numalet.cluster.api_objects import (
+    OBJECT_KINDS,
+    OLD_BUDGETS,
     ClusterCollectionForbidden,
     ClusterDisconnected,
     ClusterUnlisted,
+    LiveCopies,
+    ObjectKind,
+    UnreadObject,
     not_to_be_had,
 )
-from numalet.cluster.live_copies import LiveCopies, UnreadObject
-from numalet.cluster.object_kinds import OBJECT_KINDS, OLD_BUDGETS, ObjectKind
 from numalet.core.cluster import building, objects, rebuilding
 from numalet.core.cluster.building import Classes, ClassRule, NodeInputs
 from numalet.core.cluster.classes import ClassSpec
@@ -242,7 +245,7 @@ class LiveCluster:
 
     def _has_old_budgets_instead(self, what: ObjectKind, news: News[Any]) -> bool:
         status = news.status if isinstance(news, Disconnected) else None
-        return status is not None and status.is_absent and object_kinds.has_older(what)
+        return status is not None and status.is_absent and api_objects.has_older(what)
 
     def _apply_event(self, what: ObjectKind, news: News[Any]) -> bool:
         copy = self._copies.of_kind[what.name]

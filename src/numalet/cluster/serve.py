@@ -18,7 +18,7 @@ from prometheus_client import generate_latest
 from numalet.cluster import fleet_metrics, following
 from numalet.cluster.fleet_metrics import FleetCollector, FleetMeter
 from numalet.cluster.following import FollowedClasses, FollowedView
-from numalet.cluster.signals import until_signal
+from numalet.cluster.programs import until_signal
 from numalet.core.cluster.cluster import Cluster, ClusterPod
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from numalet.cluster.live import LiveCluster
-from numalet.cluster.signals import until_signal
+from numalet.cluster.programs import until_signal
 from numalet.core.cluster import shapes
 from numalet.core.cluster.cluster import Cluster, ClusterPod
 from numalet.core.cluster.shapes import PodKey

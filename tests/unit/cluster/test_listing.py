@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from numalet.cluster import keeping, listing
+from numalet.cluster import api_objects, keeping
 from numalet.core.cluster.objects import ListedNode
 from numalet.core.model.findings import BadInput
 from numalet.insight.fleet.keeping_away import KeepAway
@@ -63,14 +63,14 @@ async def test_a_list_is_what_a_dump_would_be(server: FakeApiServer, tmp_path: P
     budget = ("/apis/policy/v1/namespaces/default/poddisruptionbudgets/b", BUDGET)
     dump = tmp_path / "dump.json"
     dump.write_text(kube_lists.kubectl_json(fill(server, budget)))
-    assert await listing.listed(server.access()) == cluster_dump.load([str(dump)])
+    assert await api_objects.listed(server.access()) == cluster_dump.load([str(dump)])
 
 
 async def test_what_the_server_does_not_have_counts_as_none(server: FakeApiServer) -> None:
     fill(server)
     absent = (BUDGETS, OLD_BUDGETS, TOPOLOGIES, numa_node.PATH, numa_node_class.PATH)
     server.refused |= dict.fromkeys(absent, 404)
-    listed = await listing.listed(server.access())
+    listed = await api_objects.listed(server.access())
     assert (list(listed.nodes), len(listed.pods)) == (["gpu-1"], 2)
     left_out = (listed.budgets, listed.topologies, listed.states, listed.classes)
     assert left_out == ({}, {}, {}, {})
@@ -79,7 +79,7 @@ async def test_what_the_server_does_not_have_counts_as_none(server: FakeApiServe
 async def test_budgets_of_old_servers_are_read(server: FakeApiServer) -> None:
     fill(server, ("/apis/policy/v1beta1/namespaces/default/poddisruptionbudgets/b", BUDGET))
     server.refused[BUDGETS] = 404
-    assert list((await listing.listed(server.access())).budgets) == ["default/b"]
+    assert list((await api_objects.listed(server.access())).budgets) == ["default/b"]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ async def test_what_it_can_not_do_without_is_a_finding(
 ) -> None:
     server.refused[path] = code
     with pytest.raises(BadInput) as refused:
-        await listing.listed(server.access())
+        await api_objects.listed(server.access())
     (finding,) = refused.value.findings
     assert finding.code == "kube-api/refused"
     assert f"GET {path} ({code} " in str(finding)
@@ -111,7 +111,7 @@ async def test_pages_that_are_forgotten_are_listed_again_and_said_once(
         server.store.forget()
 
     server.page_hook.append(forget)
-    listed = await listing.listed(server.access())
+    listed = await api_objects.listed(server.access())
     assert forgotten
     assert len(listed.nodes) == PAGE_ITEMS + 3
     assert [(each.code, str(each).split()[2]) for each in listed.notes] == [
@@ -140,7 +140,7 @@ async def test_no_list_is_under_way_after_one_was_refused(server: FakeApiServer)
 
     async def left() -> set[str]:
         with pytest.raises(BadInput) as refused:
-            await listing.listed(access)
+            await api_objects.listed(access)
         assert "403" in str(refused.value)
         own = asyncio.current_task()
         return {str(each) for each in asyncio.all_tasks() if each is not own}

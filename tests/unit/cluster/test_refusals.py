@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numalet.cluster.refusals import Refusals
+from numalet.cluster.programs import Refusals
 from numalet.io.kube_api.answers import ApiRefused, ApiStatus
 
 

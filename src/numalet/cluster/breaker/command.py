@@ -11,12 +11,11 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-from numalet.cluster import addresses
-from numalet.cluster.addresses import ListenAddress
+from numalet.cluster import programs
 from numalet.cluster.breaker import breaker_metrics
 from numalet.cluster.breaker.breaker import Breaker, BreakerSettings
 from numalet.cluster.leading import LeaseCandidate, LeaseName
-from numalet.cluster.signals import until_signal
+from numalet.cluster.programs import ListenAddress, until_signal
 from numalet.core.model.value import Value, field, replace
 from numalet.io.kube_api import client
 from numalet.io.kube_api.values import Access
@@ -72,7 +71,7 @@ async def _pages(
     app = breaker_metrics.application(
         breaker.meter, breaker.refresh_metrics, lambda: breaker.not_ready
     )
-    listener = addresses.bound(options.metrics)
+    listener = programs.bound(options.metrics)
     address = replace(options.metrics, port=listener.getsockname()[1])
     async with serving(app, listener):
         say(f"serving http://{address}/metrics")

@@ -14,7 +14,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from numalet.cluster.breaker.breaker_metrics import ActionOutcome
-from numalet.cluster.refusals import Refusals
+from numalet.cluster.programs import Refusals
 from numalet.core.model import moments
 from numalet.core.model.value import Value
 from numalet.insight.rejections import patches

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from numalet.cluster import listing
+from numalet.cluster import api_objects
 from numalet.core.cluster import building
 from numalet.core.cluster.building import Classes
 from numalet.core.cluster.objects import ClusterObjects
@@ -37,11 +37,11 @@ async def contradictions(
     Raises ``ApiRefused`` and ``ApiUnreachable`` as the client does.
     """
     try:
-        first = contradictions_in(await listing.objects(api))
+        first = contradictions_in(await api_objects.objects(api))
         if not first:
             return first
         await sleep(SETTLE_SECONDS)
-        again = contradictions_in(await listing.objects(api))
+        again = contradictions_in(await api_objects.objects(api))
     except ApiRefused as refused:
         if refused.status.is_forbidden:
             return None

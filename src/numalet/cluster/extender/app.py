@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from numalet.cluster.extender import victim_bodies, wire
+from numalet.cluster.extender import wire
 from numalet.cluster.extender.binding import BindGate
 from numalet.cluster.extender.metrics import CallResult
 from numalet.cluster.extender.state import ExtenderState
@@ -240,9 +240,9 @@ def verbs(state: ExtenderState, gate: BindGate | None = None) -> Sequence[Verb]:
         return wire.scores_answer(state.scored(pod, [*asked.named()], call.began_seconds).points)
 
     async def choose_victims(call: Call) -> bytes:
-        asked = victim_bodies.arguments(call.body)
+        asked = wire.preemption_arguments(call.body)
         pod = wire.pod(asked.pod, pods)
-        return victim_bodies.answer(state.preempted(pod, asked.sets(), call.began_seconds).sets)
+        return wire.preemption_answer(state.preempted(pod, asked.sets(), call.began_seconds).sets)
 
     every = [
         Verb("filter", filter_nodes),

@@ -12,8 +12,7 @@ from typing import Final
 
 from starlette.applications import Starlette
 
-from numalet.cluster import addresses
-from numalet.cluster.addresses import ListenAddress
+from numalet.cluster import programs
 from numalet.cluster.extender.app import application, probes
 from numalet.cluster.extender.binding import BindGate
 from numalet.cluster.extender.log import ExtenderLog, LogWriter
@@ -22,7 +21,7 @@ from numalet.cluster.extender.state import ExtenderRules, ExtenderState
 from numalet.cluster.extender.tls import RenewedTls, TlsFiles
 from numalet.cluster.following import FollowedClasses
 from numalet.cluster.leading import LeaseCandidate, LeaseName
-from numalet.cluster.signals import until_signal
+from numalet.cluster.programs import ListenAddress, until_signal
 from numalet.core.model import input_error
 from numalet.core.model.findings import Location
 from numalet.core.model.value import Value, field
@@ -138,7 +137,7 @@ async def _listening(
     state: ExtenderState,
     most: int = MOST_CONNECTIONS,
 ) -> AsyncIterator[None]:
-    listener = addresses.bound(address)
+    listener = programs.bound(address)
     bound = ListenAddress(address.host, listener.getsockname()[1])
     context = tls.context if tls is not None else None
     # The scheduler waits no longer for an answer.

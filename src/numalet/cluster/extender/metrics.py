@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from typing import Final
@@ -17,7 +18,11 @@ from prometheus_client import (
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from numalet.core.cluster.cluster import ClusterNode, Origin, UndecidedNode
+from numalet.core.model.value import Value
 from numalet.insight.scheduling.filtering import Filtered, FilterRules
+
+UNDECIDED: Final = "undecided"
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 PREFIX: Final = "numalet_extender_"
@@ -45,6 +50,53 @@ HELP: Final[Mapping[str, str]] = {
     "prewarmed_total": "Shapes worked out from waiting pods before the scheduler asked.",
 }
 """By name without prefix."""
+
+
+class OriginChange(Value):
+    """A node with another origin; ``is_better``: from the node itself."""
+
+    name: str
+    before: str
+    now: str
+    why: str
+
+    @property
+    def is_better(self) -> bool:
+        return self.now == Origin.PUBLISHED.value
+
+
+class NodeOrigins:
+    """Counts nodes by origin, updated by single changes."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, str] = {}
+        self._counts: collections.Counter[str] = collections.Counter(
+            dict.fromkeys((Origin.PUBLISHED.value, Origin.REBUILT.value, UNDECIDED), 0)
+        )
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        return self._counts
+
+    def put(self, name: str, node: ClusterNode | UndecidedNode | None) -> OriginChange | None:
+        """Count the current node; return the change if its origin differs from a known one."""
+        before = self._by_name.pop(name, None)
+        if before is not None:
+            self._counts[before] -= 1
+        if node is None:
+            return None
+        now = node.origin.value if isinstance(node, ClusterNode) else UNDECIDED
+        self._by_name[name] = now
+        self._counts[now] += 1
+        if before is None or before == now:
+            return None
+        return OriginChange(name, before, now, _why(node))
+
+
+def _why(node: ClusterNode | UndecidedNode) -> str:
+    if isinstance(node, UndecidedNode):
+        return str(node.why)
+    return "; ".join(map(str, node.notes))
 
 
 class CallResult(StrEnum):

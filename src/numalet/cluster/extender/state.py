@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from numalet.cluster.extender.log import ExtenderLog
-from numalet.cluster.extender.metrics import ExtenderMetrics
-from numalet.cluster.extender.origins import NodeOrigins, OriginChange
+from numalet.cluster.extender.metrics import ExtenderMetrics, NodeOrigins, OriginChange
 from numalet.cluster.extender.prewarming import Prewarming
 from numalet.cluster.extender.standing import OLDEST_VIEW_SECONDS, Standing
 from numalet.cluster.following import FollowedClasses

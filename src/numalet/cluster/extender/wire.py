@@ -2,7 +2,8 @@
 
 The types of Kubernetes (``k8s.io/kube-scheduler/extender/v1``) have no JSON tags, so members have
 their names in Go. Absent values are null. A scheduler whose extender is ``nodeCacheCapable`` sends
-and reads names of nodes; else it sends and reads Node objects.
+and reads names of nodes; else it sends and reads Node objects. In ``preempt`` it sends uids of
+pods, else whole pods; it reads uids in both cases, and the answer has no member ``Error``.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from typing import Any, Final
 
 import msgspec
 
-from numalet.cluster.extender.findings import ExtenderBodyUnreadable
 from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.model.findings import BadInput, Finding, Findings
 from numalet.insight.scheduling.filtering import Filtered
+from numalet.insight.scheduling.preempting import VictimSet
 from numalet.io.documents.cluster.cluster_pods import PodReader
 from numalet.io.documents.text.typed import Place
 
@@ -23,6 +24,13 @@ MOST_NODES: Final = 20_000
 """Clusters of 5,000 nodes are the largest that Kubernetes supports."""
 LARGEST_POD_BYTES: Final = 3 * 1024 * 1024
 """Limit of an API server for requests."""
+_PLACE: Final = Place("the request", "Pod")
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+class ExtenderBodyUnreadable(Finding):
+    sentence = "cannot read the request: {problem}"
+    problem: str
 
 
 class _Items(msgspec.Struct):
@@ -79,8 +87,6 @@ class ExtenderArguments(msgspec.Struct):
 _NODE: Final = msgspec.json.Decoder(_Node)
 _ARGUMENTS: Final = msgspec.json.Decoder(ExtenderArguments)
 _BINDING: Final = msgspec.json.Decoder(BindingArguments)
-_PLACE: Final = Place("the request", "Pod")
-_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def check_nodes(count: int) -> None:
@@ -151,3 +157,76 @@ def scores_answer(scores: Mapping[str, int]) -> bytes:
     """Encode the answer to ``prioritize``: points from 0 to 10."""
     hosts: Sequence[Any] = [{"Host": name, "Score": score} for name, score in scores.items()]
     return msgspec.json.encode(hosts)
+
+
+class _Named(msgspec.Struct):
+    uid: str
+
+
+class _Whole(msgspec.Struct):
+    metadata: _Named
+
+
+class _Victims(msgspec.Struct):
+    pods: list[_Whole] | None = msgspec.field(default=None, name="Pods")
+    violations: int = msgspec.field(default=0, name="NumPDBViolations")
+
+
+class _MetaPod(msgspec.Struct):
+    uid: str = msgspec.field(name="UID")
+
+
+class _MetaVictims(msgspec.Struct):
+    pods: list[_MetaPod] | None = msgspec.field(default=None, name="Pods")
+    violations: int = msgspec.field(default=0, name="NumPDBViolations")
+
+
+class PreemptionArguments(msgspec.Struct):
+    """The arguments of ``preempt``. Members have exactly the names of Go."""
+
+    pod: msgspec.Raw = msgspec.field(name="Pod")
+    whole: dict[str, msgspec.Raw] | None = msgspec.field(default=None, name="NodeNameToVictims")
+    named: dict[str, msgspec.Raw] | None = msgspec.field(default=None, name="NodeNameToMetaVictims")
+
+    def sets(self) -> Mapping[str, VictimSet]:
+        """Return the victims of each node, by its name. Raises ``BadInput``."""
+        # A scheduler that sends whole pods sends the other member too, empty.
+        texts = self.whole or self.named or {}
+        check_nodes(len(texts))
+        try:
+            return {name: self._set(text) for name, text in texts.items()}
+        except _UNREADABLE as error:
+            raise BadInput([ExtenderBodyUnreadable(problem=f"{error} of a node")]) from None
+
+    def _set(self, text: msgspec.Raw) -> VictimSet:
+        if self.whole:
+            whole = _WHOLE.decode(text)
+            return VictimSet(
+                tuple([pod.metadata.uid for pod in whole.pods or ()]), whole.violations
+            )
+        named = _NAMED.decode(text)
+        return VictimSet(tuple([pod.uid for pod in named.pods or ()]), named.violations)
+
+
+_WHOLE: Final = msgspec.json.Decoder(_Victims)
+_NAMED: Final = msgspec.json.Decoder(_MetaVictims)
+_PREEMPTION_ARGUMENTS: Final = msgspec.json.Decoder(PreemptionArguments)
+
+
+def preemption_arguments(body: bytes) -> PreemptionArguments:
+    try:
+        return _PREEMPTION_ARGUMENTS.decode(body)
+    except _UNREADABLE as error:
+        raise BadInput([ExtenderBodyUnreadable(problem=str(error))]) from None
+
+
+def preemption_answer(sets: Mapping[str, VictimSet]) -> bytes:
+    """Encode the answer to ``preempt``: the remaining nodes with their victims."""
+    return msgspec.json.encode(
+        {
+            "NodeNameToMetaVictims": {
+                name: _MetaVictims([_MetaPod(uid) for uid in each.uids], each.violations)
+                for name, each in sets.items()
+            }
+        }
+    )

@@ -10,14 +10,20 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from numalet.cluster.hollow import faults, kinds
-from numalet.cluster.hollow.faults import Fault
+from numalet.cluster.hollow import kinds
 from numalet.cluster.hollow.fleet import HollowFleet
+from numalet.cluster.hollow.fleet_members import (
+    Fault,
+    FleetOptions,
+    Member,
+    StateFolder,
+    begun_again,
+    members_of,
+    planned_faults,
+)
 from numalet.cluster.hollow.kinds import KindInputs
-from numalet.cluster.hollow.members import FleetOptions, Member, begun_again, members_of
 from numalet.cluster.hollow.node_document import NodeNaming
 from numalet.cluster.hollow.publishing import HollowPublisher
-from numalet.cluster.hollow.state_folder import StateFolder
 from numalet.core.model import go_duration, input_error, node_constraints
 from numalet.core.model.findings import Finding, Findings, Location
 from numalet.core.model.value import Value
@@ -91,7 +97,7 @@ def prepare(inputs: HollowInputs) -> PreparedFleet:
     made = findings.collect(lambda: kinds.kinds_of(inputs.kinds))
     to = findings.collect(lambda: access.of(inputs.kubeconfig, inputs.context))
     names = [f"{inputs.prefix}-{at}" for at in range(min(inputs.nodes, MOST_NODES))]
-    planned = findings.collect(lambda: faults.planned(inputs.faults, names or [inputs.prefix]))
+    planned = findings.collect(lambda: planned_faults(inputs.faults, names or [inputs.prefix]))
     findings.raise_errors()
     assert made is not None
     assert to is not None

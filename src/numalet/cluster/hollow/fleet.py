@@ -14,8 +14,8 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from numalet.cluster.hollow import faults, node_document, node_life, pod_watch
-from numalet.cluster.hollow.faults import Fault
+from numalet.cluster.hollow import fleet_members, node_document, node_life, pod_reader
+from numalet.cluster.hollow.fleet_members import Fault, FleetOptions, MakePublisher, Member
 from numalet.cluster.hollow.life import (
     Announce,
     CameUp,
@@ -28,12 +28,10 @@ from numalet.cluster.hollow.life import (
     ReportPod,
     WentDown,
 )
-from numalet.cluster.hollow.members import FleetOptions, MakePublisher, Member
 from numalet.cluster.hollow.node_document import Leases, Registrar
-from numalet.cluster.hollow.pod_reader import PodGlance
-from numalet.cluster.hollow.pod_watch import PodDecoder, WatchedPod
+from numalet.cluster.hollow.pod_reader import PodDecoder, PodGlance, WatchedPod
 from numalet.cluster.hollow.pod_writer import PodWriter
-from numalet.cluster.refusals import Refusals
+from numalet.cluster.programs import Refusals
 from numalet.core.model.findings import Finding
 from numalet.io.kube_api import follow, listing, paths
 from numalet.io.kube_api.answers import ApiUnreachable
@@ -175,12 +173,12 @@ class HollowFleet:
         member = self.members[name]
         if member.is_lost or member.life.is_up:
             return
-        pods = pod_watch.in_order(iter(member.pods.values()))
+        pods = pod_reader.in_order(iter(member.pods.values()))
         self._apply(name, CameUp(member.kind.restarted, tuple(pods)))
         if not self._has_begun(member):
             return
         member.boots += 1
-        if faults.of_annotation(member.asked_fault) is Fault.REBOOT:
+        if fleet_members.of_annotation(member.asked_fault) is Fault.REBOOT:
             # The annotation is removed, so that the fault can be requested again.
             self._spawn(self._withdraw_fault, name)
         self._publish(name)
@@ -252,7 +250,9 @@ class HollowFleet:
         self._say(f"{glance.namespace}/{glance.name} on {glance.node_name}: {finding}")
 
     async def _follow_pods(self) -> None:
-        news = follow.follow(self._api, pod_watch.BOUND_PODS, self._decoder.decode, key=listing.uid)
+        news = follow.follow(
+            self._api, pod_reader.BOUND_PODS, self._decoder.decode, key=listing.uid
+        )
         async for each in news:
             match each:
                 case Replaced(pods):
@@ -283,7 +283,7 @@ class HollowFleet:
         for name, member in self.members.items():
             files, member.saved = member.saved, None
             if files is not None:
-                pods = pod_watch.in_order(iter(member.pods.values()))
+                pods = pod_reader.in_order(iter(member.pods.values()))
                 self._apply(name, CameUp(partial(member.kind.started_on, files), tuple(pods)))
                 self._has_begun(member)
 
@@ -334,9 +334,9 @@ class HollowFleet:
         if member.asked_fault == asked:
             return
         before, member.asked_fault = member.asked_fault, asked
-        if faults.of_annotation(before) in (Fault.LOSE, Fault.LIE):
+        if fleet_members.of_annotation(before) in (Fault.LOSE, Fault.LIE):
             self.recover(name)
-        fault = faults.of_annotation(asked)
+        fault = fleet_members.of_annotation(asked)
         if fault is not None:
             self.fail(name, fault)
 

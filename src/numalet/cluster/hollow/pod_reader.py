@@ -6,7 +6,7 @@ are therefore decoded first, in some microseconds; the whole pod is decoded once
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -14,14 +14,15 @@ import msgspec
 
 from numalet.cluster.hollow.life import AT_ONCE, ContainerBefore, HollowPod, RunTimes
 from numalet.core.model import go_duration, input_error
-from numalet.core.model.findings import Findings, Location
+from numalet.core.model.findings import Finding, Findings, Location
 from numalet.core.model.go_duration import DurationError
 from numalet.core.model.pod_standing import TERMINAL_PHASES
-from numalet.core.model.value import Value
+from numalet.core.model.value import Value, replace
 from numalet.core.workload.spec import ContainerSpec, RestartPolicy, Workload
 from numalet.io.documents.pods import pod_document
 from numalet.io.documents.pods.pod_document import PodIdentity
 from numalet.io.documents.text.typed import Place
+from numalet.io.kube_api import listing
 
 RUNS_FOR: Final = "numalet.dev/runs-for"
 INIT_RUNS_FOR: Final = "numalet.dev/init-runs-for"
@@ -30,6 +31,8 @@ EXIT_CODE: Final = "numalet.dev/exit-code"
 FOREVER: Final = "forever"
 LONGEST_NS: Final = 10 * 365 * 24 * 3600 * go_duration.SECOND_NS
 HIGHEST_EXIT_CODE: Final = 255
+
+BOUND_PODS: Final = listing.ApiCollection("/api/v1/pods", field_selector="spec.nodeName!=")
 
 
 class _Metadata(msgspec.Struct, rename="camel", gc=False, frozen=True):
@@ -68,7 +71,7 @@ class PodGlance(Value):
     grace_seconds: float | None
 
 
-def glance(raw: bytes | msgspec.Raw) -> PodGlance:
+def read_glance(raw: bytes | msgspec.Raw) -> PodGlance:
     """Decode a few members of a Pod object. Raises ``msgspec.DecodeError`` for others."""
     read = _GLANCE.decode(raw)
     metadata = read.metadata
@@ -85,7 +88,7 @@ def glance(raw: bytes | msgspec.Raw) -> PodGlance:
     )
 
 
-def whole(raw: bytes | msgspec.Raw, findings: Findings) -> HollowPod | None:
+def read_pod(raw: bytes | msgspec.Raw, findings: Findings) -> HollowPod | None:
     """Return the pod for its node, or report why it cannot be read.
 
     An invalid run time in an annotation is ignored, with a finding.
@@ -196,3 +199,61 @@ def _exit_code(notes: Mapping[str, str], place: Place, findings: Findings) -> in
 
 def _at(place: Place, name: str) -> Location:
     return place.member("metadata").member("annotations").member(name).location
+
+
+class WatchedPod(Value):
+    """A pod of a hollow node; without ``pod`` if it has ended or cannot be read."""
+
+    glance: PodGlance
+    pod: HollowPod | None
+
+    @property
+    def node_name(self) -> str:
+        return self.glance.node_name
+
+
+class PodDecoder:
+    """Reads the pods of a watch: those of these nodes, each as a whole once.
+
+    ``complain`` is called with errors in a pod, and its node.
+    """
+
+    def __init__(
+        self, names: Collection[str], complain: Callable[[PodGlance, Finding], None]
+    ) -> None:
+        self._names = names
+        self._complain = complain
+        self._known: dict[str, HollowPod | None] = {}
+
+    def decode(self, content: bytes) -> WatchedPod | None:
+        """Return the pod, unless it is of another node or lacks members."""
+        try:
+            glance = read_glance(content)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return None
+        if glance.node_name not in self._names:
+            return None
+        if glance.uid not in self._known:
+            self._known[glance.uid] = None if glance.is_over else self._read(content, glance)
+        pod = self._known[glance.uid]
+        if pod is not None and pod.grace_seconds != glance.grace_seconds:
+            pod = self._known[glance.uid] = replace(pod, grace_seconds=glance.grace_seconds)
+        return WatchedPod(glance, pod)
+
+    def forget(self, uid: str) -> None:
+        self._known.pop(uid, None)
+
+    def forget_others(self, uids: Collection[str]) -> None:
+        for uid in [each for each in self._known if each not in uids]:
+            del self._known[uid]
+
+    def _read(self, content: bytes, glance: PodGlance) -> HollowPod | None:
+        findings = Findings()
+        pod = read_pod(content, findings)
+        for each in findings.distinct:
+            self._complain(glance, each)
+        return pod
+
+
+def in_order(pods: Iterator[WatchedPod]) -> list[HollowPod]:
+    return sorted((each.pod for each in pods if each.pod), key=lambda each: each.order)

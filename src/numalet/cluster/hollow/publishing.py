@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+from numalet.cluster.hollow.fleet_members import Member
 from numalet.cluster.hollow.kinds import NodeKind
-from numalet.cluster.hollow.members import Member
 from numalet.io.documents.cluster import numa_node
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient

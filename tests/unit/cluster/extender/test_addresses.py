@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from harness.bad_inputs import refusal
-from numalet.cluster import addresses
-from numalet.cluster.addresses import ListenAddress
-from numalet.cluster.extender import command, durations
+from numalet.cluster import programs
+from numalet.cluster.extender import command
+from numalet.cluster.programs import ListenAddress
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from numalet.cluster.extender import command, durations
     ],
 )
 def test_an_address_is_a_host_and_a_port(text: str, host: str, port: int, shown: str) -> None:
-    address = addresses.parse("--metrics", text, "127.0.0.1")
+    address = programs.listen_address("--metrics", text, "127.0.0.1")
     assert (address, str(address)) == (ListenAddress(host, port), shown)
     assert address.is_loopback
 
@@ -33,13 +33,13 @@ def test_an_address_is_a_host_and_a_port(text: str, host: str, port: int, shown:
     "text", ["", "127.0.0.1", "127.0.0.1:", "a:65536", "a:x", "::1:80", "8888", ":8888", "a:-1"]
 )
 def test_what_is_no_address_is_refused(text: str) -> None:
-    finding = refusal("input/invalid", lambda: addresses.parse("--listen", text))
+    finding = refusal("input/invalid", lambda: programs.listen_address("--listen", text))
     assert finding.where.document == "--listen"
 
 
 @pytest.mark.parametrize("text", ["0.0.0.0:1", "[::]:1", "10.0.0.1:1", "extender.example.com:1"])
 def test_where_others_can_connect_they_say_who_they_are(text: str) -> None:
-    address = addresses.parse("--listen", text)
+    address = programs.listen_address("--listen", text)
     refusal("input/forbidden", lambda: command.check_open(address, has_client_ca=False))
     command.check_open(address, has_client_ca=True)
 
@@ -49,18 +49,18 @@ def test_a_port_in_use_is_named() -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         address = ListenAddress("127.0.0.1", other.getsockname()[1])
-        finding = refusal("input/unavailable", lambda: addresses.bound(address))
+        finding = refusal("input/unavailable", lambda: programs.bound(address))
         assert str(address) in str(finding)
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("5s", 5.0), ("500ms", 0.5), ("1m30s", 90.0)])
 def test_lengths_of_time_are_written_as_in_kubernetes(text: str, seconds: float) -> None:
-    assert durations.seconds("--timeout", text) == seconds
+    assert programs.duration_seconds("--timeout", text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "5", "0s", "-1s", "soon"])
 def test_what_is_no_time_is_refused(text: str) -> None:
-    finding = refusal("input/invalid", lambda: durations.seconds("--timeout", text))
+    finding = refusal("input/invalid", lambda: programs.duration_seconds("--timeout", text))
     assert finding.where.document == "--timeout"
 
 

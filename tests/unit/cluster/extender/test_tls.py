@@ -16,10 +16,10 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from harness.bad_inputs import refusal
-from numalet.cluster import addresses
-from numalet.cluster.addresses import ListenAddress
+from numalet.cluster import programs
 from numalet.cluster.extender import tls
 from numalet.cluster.extender.tls import RenewedTls, TlsFiles
+from numalet.cluster.programs import ListenAddress
 from numalet.core.model.findings import Finding
 from numalet.shared.web import serving as web
 from running.certificates import Authority
@@ -70,7 +70,7 @@ async def serving(place: TlsPlace) -> AsyncIterator[RenewedTls]:
     renewed = RenewedTls(
         place.files, place.complaints.append, lambda: place.renewals.append("renewed")
     )
-    listener = addresses.bound(ListenAddress(LOOPBACK, 0))
+    listener = programs.bound(ListenAddress(LOOPBACK, 0))
     place.url = f"https://{LOOPBACK}:{listener.getsockname()[1]}"
     async with web.serving(Starlette(routes=[Route("/", _said)]), listener, renewed.context):
         yield renewed

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from numalet.cluster.extender import victim_bodies
+from numalet.cluster.extender import wire
 from numalet.core.model.findings import BadInput
 from numalet.insight.scheduling.preempting import VictimSet
 
@@ -19,7 +19,7 @@ _NOTES: Final = "NUMALET_NOTES"
 
 def sets(**members: Any) -> dict[str, VictimSet]:
     body = json.dumps({"Pod": {}, **members}).encode()
-    return dict(victim_bodies.arguments(body).sets())
+    return dict(wire.preemption_arguments(body).sets())
 
 
 def test_victims_come_as_uids_or_as_whole_pods() -> None:
@@ -49,7 +49,7 @@ def test_no_victims_are_no_sets(nothing: Any) -> None:
 )
 def test_what_can_not_be_read_is_said(body: bytes) -> None:
     with pytest.raises(BadInput, match="cannot read"):
-        victim_bodies.arguments(body)
+        wire.preemption_arguments(body)
 
 
 def test_victims_of_a_node_that_can_not_be_read_are_said() -> None:
@@ -59,10 +59,10 @@ def test_victims_of_a_node_that_can_not_be_read_are_said() -> None:
 
 
 def test_uids_are_answered() -> None:
-    assert json.loads(victim_bodies.answer({"n": VictimSet(("a",), 2)})) == {
+    assert json.loads(wire.preemption_answer({"n": VictimSet(("a",), 2)})) == {
         "NodeNameToMetaVictims": {"n": {"Pods": [{"UID": "a"}], "NumPDBViolations": 2}}
     }
-    assert json.loads(victim_bodies.answer({})) == {"NodeNameToMetaVictims": {}}
+    assert json.loads(wire.preemption_answer({})) == {"NodeNameToMetaVictims": {}}
 
 
 @pytest.mark.skipif(_NOTES not in os.environ, reason=f"{_NOTES} names no folder")
@@ -74,5 +74,5 @@ def test_recorded_calls_are_answered_as_the_scheduler_accepted_them(scenario: st
     recorded = [call for call in calls if call["verb"] == "preempt"]
     assert recorded
     for call in recorded:
-        asked = victim_bodies.arguments(json.dumps(call["request"]).encode())
-        assert json.loads(victim_bodies.answer(asked.sets())) == call["response"]
+        asked = wire.preemption_arguments(json.dumps(call["request"]).encode())
+        assert json.loads(wire.preemption_answer(asked.sets())) == call["response"]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from numalet.cluster.hollow import command, faults, kinds, node_document
+from numalet.cluster.hollow import command, fleet_members, kinds, node_document
 from numalet.cluster.hollow.command import HollowInputs
-from numalet.cluster.hollow.faults import Fault, PlannedFault
+from numalet.cluster.hollow.fleet_members import Fault, PlannedFault
 from numalet.cluster.hollow.kinds import KindInputs
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import BadInput
@@ -130,7 +130,7 @@ def test_which_events_are_written_is_chosen(inputs: HollowInputs) -> None:
 def test_faults_are_planned_in_the_order_of_their_time() -> None:
     names = ["hollow-0", "hollow-1"]
     given = [(Fault.LOSE, "hollow-1@1m"), (Fault.REBOOT, "hollow-0@30s")]
-    assert faults.planned(given, names) == (
+    assert fleet_members.planned_faults(given, names) == (
         PlannedFault(30, "hollow-0", Fault.REBOOT),
         PlannedFault(60, "hollow-1", Fault.LOSE),
     )
@@ -148,14 +148,14 @@ def test_faults_are_planned_in_the_order_of_their_time() -> None:
 )
 def test_a_fault_that_says_no_node_or_no_time_is_refused(text: str, code: str) -> None:
     with pytest.raises(BadInput) as bad:
-        faults.planned([(Fault.LIE, text)], ["hollow-0"])
+        fleet_members.planned_faults([(Fault.LIE, text)], ["hollow-0"])
     assert [each.code for each in bad.value.findings] == [code]
     assert "--lie" in str(bad.value)
 
 
 def test_an_annotation_names_a_fault_or_none() -> None:
-    assert faults.of_annotation(" lie ") is Fault.LIE
-    assert faults.of_annotation("") is None
+    assert fleet_members.of_annotation(" lie ") is Fault.LIE
+    assert fleet_members.of_annotation("") is None
 
 
 def test_a_kind_restarts_its_nodes_on_their_own_state_files() -> None:

@@ -7,10 +7,9 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from numalet.cluster.hollow import pod_reader, pod_watch
+from numalet.cluster.hollow import pod_reader
 from numalet.cluster.hollow.life import RunTimes
-from numalet.cluster.hollow.pod_reader import PodGlance
-from numalet.cluster.hollow.pod_watch import PodDecoder
+from numalet.cluster.hollow.pod_reader import PodDecoder, PodGlance
 from numalet.core.model.findings import Finding, Findings
 from values import hollow_pods
 from values.hollow_pods import document
@@ -54,7 +53,7 @@ def test_an_annotation_that_says_nothing_is_named_and_does_not_count(
 ) -> None:
     findings = Findings()
     content = msgspec.json.encode(document("a", notes={f"numalet.dev/{name}": value}))
-    pod = pod_reader.whole(content, findings)
+    pod = pod_reader.read_pod(content, findings)
     assert pod is not None
     assert pod.times == RunTimes()
     (finding,) = findings.all
@@ -141,5 +140,5 @@ def test_pods_in_order_leave_out_what_can_not_be_read() -> None:
     values = [document("b"), document("a"), document("over")]
     values[2]["status"]["phase"] = "Succeeded"
     watched = [watching.decoder.decode(msgspec.json.encode(each)) for each in values]
-    pods = pod_watch.in_order(iter([each for each in watched if each is not None]))
+    pods = pod_reader.in_order(iter([each for each in watched if each is not None]))
     assert [each.workload.pod.name for each in pods] == ["a", "b"]

@@ -19,7 +19,7 @@ import msgspec
 import pytest
 
 from numalet.cluster.hollow.fleet import HollowFleet
-from numalet.cluster.hollow.members import FleetOptions, members_of
+from numalet.cluster.hollow.fleet_members import FleetOptions, members_of
 from numalet.cluster.hollow.node_document import LEASES
 from numalet.cluster.hollow.publishing import BETWEEN_SECONDS, HollowPublisher
 from numalet.core.model.findings import Location

@@ -1,0 +1,157 @@
+"""The objects of a cluster on its API server: their kinds, one listing, and copies of a watch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from itertools import chain
+from typing import Any, Final
+
+from numalet.core.cluster.cluster import ClusterPod
+from numalet.core.cluster.objects import ClusterObjects
+from numalet.core.model.findings import BadInput, Finding, NoteFinding, WarningFinding
+from numalet.core.model.value import Mutable, Value, field
+from numalet.io.documents.cluster import cluster_decoder, numa_node, numa_node_class
+from numalet.io.documents.cluster.cluster_decoder import ObjectDecoder
+from numalet.io.documents.text.typed import Place
+from numalet.io.kube_api import client, listing, paths
+from numalet.io.kube_api.answers import ApiRefused, ApiStatus, ApiUnreachable
+from numalet.io.kube_api.client import ApiClient
+from numalet.io.kube_api.listing import ApiCollection, ObjectMeta
+from numalet.io.kube_api.values import Access
+from numalet.io.tasks import together
+from numalet.shared.kubernetes import node_resource_topology
+
+
+class ObjectKind(Value):
+    """Objects of one kind and their path; a cluster needs the required kinds."""
+
+    name: str
+    path: str
+    is_needed: bool = False
+
+    @property
+    def collection(self) -> ApiCollection:
+        return ApiCollection(self.path)
+
+    @property
+    def key(self) -> Callable[[ObjectMeta], str]:
+        """The identity of an object: another pod of the same name is another pod."""
+        return listing.uid if self.name == "Pod" else listing.qualified_name
+
+
+OBJECT_KINDS: Final = (
+    ObjectKind("Node", paths.NODES, is_needed=True),
+    ObjectKind("Pod", paths.PODS, is_needed=True),
+    ObjectKind("PodDisruptionBudget", "/apis/policy/v1/poddisruptionbudgets"),
+    ObjectKind(node_resource_topology.KIND, node_resource_topology.PATH),
+    ObjectKind(numa_node.KIND, numa_node.PATH),
+    ObjectKind(numa_node_class.KIND, numa_node_class.PATH),
+)
+OLD_BUDGETS: Final = ObjectKind("PodDisruptionBudget", "/apis/policy/v1beta1/poddisruptionbudgets")
+"""The only version until Kubernetes 1.20."""
+
+
+def has_older(kind: ObjectKind) -> bool:
+    """Return whether a server without them may have ``OLD_BUDGETS`` instead."""
+    return kind.name == OLD_BUDGETS.name and kind != OLD_BUDGETS
+
+
+class UnreadObject(Value):
+    """Replaces an unreadable object; an unreadable pod still occupies its node."""
+
+    node_name: str = ""
+
+
+class LiveCopies(Mutable):
+    of_kind: dict[str, dict[str, Any]] = field(
+        default_factory=lambda: {each.name: {} for each in OBJECT_KINDS}
+    )
+    bound: dict[str, dict[str, ClusterPod]] = field(default_factory=dict)
+    """Pods by node and uid."""
+    holders: dict[str, set[str]] = field(default_factory=dict)
+    """Nodes whose state names a pod, by uid."""
+    unread: dict[tuple[str, str], UnreadObject] = field(default_factory=dict)
+    unread_on: Counter[str] = field(default_factory=Counter)
+    """Number of unreadable pods of a node."""
+
+    def keys(self, kind: str) -> list[str]:
+        """Return the keys of all objects of a kind, including unreadable ones."""
+        return [*self.of_kind[kind], *(key for of, key in self.unread if of == kind)]
+
+
+async def listed(access: Access, user_agent: str = "numalet-fleet") -> ClusterObjects:
+    """Return the current objects.
+
+    Missing collections are left out: budgets of a server before 1.21 have an older version, and the
+    definitions of the others may be missing. Raises ``BadInput`` if the server is unreachable or
+    refuses.
+    """
+    try:
+        async with client.opened(access, user_agent) as api:
+            return await objects(api)
+    except (ApiRefused, ApiUnreachable) as no:
+        raise BadInput([no.finding]) from None
+
+
+async def objects(api: ApiClient) -> ClusterObjects:
+    """Return the current objects, over an existing client.
+
+    Raises ``ApiRefused`` and ``ApiUnreachable`` as the client does.
+    """
+    # A decoder per kind, so that notes on objects always have the same order.
+    decoders = {each.name: ObjectDecoder() for each in OBJECT_KINDS}
+    async with together() as group:
+        lists = {
+            each.name: group.create_task(_items(api, each, decoders[each.name]))
+            for each in OBJECT_KINDS
+        }
+    return cluster_decoder.of_kinds(
+        {name: each.result() for name, each in lists.items()},
+        decoders["Pod"].unread_pods(),
+        chain.from_iterable(each.notes() for each in decoders.values()),
+    )
+
+
+async def _items(api: ApiClient, kind: ObjectKind, decoder: ObjectDecoder) -> Mapping[str, Any]:
+    def decoded(content: bytes) -> Any:
+        made = decoder.decode(kind.name, content, Place(kind.path))
+        return None if made is None else made[1]
+
+    try:
+        return (await listing.listed(api, kind.collection, decoded, kind.key)).items
+    except ApiRefused as refused:
+        if kind.is_needed or not refused.status.is_absent:
+            raise
+    return await _items(api, OLD_BUDGETS, decoder) if has_older(kind) else {}
+
+
+class ClusterCollectionAbsent(NoteFinding):
+    sentence = "the API server has no {path}; treated as empty"
+    path: str
+
+
+class ClusterCollectionForbidden(WarningFinding):
+    sentence = "these credentials may not list {path}; treated as empty"
+    fix = "grant get, list and watch of them"
+    path: str
+
+
+class ClusterUnlisted(Finding):
+    sentence = "cannot list {path}: {problem}"
+    path: str
+    problem: str
+
+
+class ClusterDisconnected(WarningFinding):
+    sentence = "{path} may be out of date: {problem}"
+    path: str
+    problem: str
+
+
+def not_to_be_had(path: str, status: ApiStatus | None) -> Finding | None:
+    if status is not None and status.is_absent:
+        return ClusterCollectionAbsent(path=path)
+    if status is not None and status.is_forbidden:
+        return ClusterCollectionForbidden(path=path)
+    return None
