@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from numalet.insight.fleet.replay import ReplayRules
     from numalet.insight.fleet.traps import TrapFinder, Traps
     from numalet.insight.fleet.variants import NodeVariants
-    from numalet.insight.output.fleet_fit_document import KeptAwayDocument
     from numalet.io.documents.pods.pod_shapes import PodShape
 
 
@@ -40,21 +39,20 @@ def fit(
     """
     from numalet.cli import fleet_csv, fleet_view
     from numalet.insight.fleet import fit as fitting
-    from numalet.insight.output import fleet_fit_document
 
-    names = [each.name for each in shapes]
-    asked = [(each.pod, each.count if count is None else count or None) for each in shapes]
+    asked = [
+        (each.name, each.pod, each.count if count is None else count or None) for each in shapes
+    ]
     with progress.waiting(_ASKING):
-        answers = fitting.fit_each(cluster, asked, assessor)
+        answer = fitting.fit_each(cluster, asked, assessor)
     match form:
         case FleetFormat.JSON:
-            document = fleet_fit_document.of_fits(cluster, names, answers)
-            output.print_document(document, OutputFormat.JSON)
+            output.print_document(answer, OutputFormat.JSON)
         case FleetFormat.CSV:
-            output.print_rows(fleet_csv.fits(names, answers))
+            output.print_rows(fleet_csv.fits(answer.shapes))
         case FleetFormat.TABLE:
-            fleet_view.fits(cluster, names, answers)
-    return 0 if all(each.fits for each in answers) else 1
+            fleet_view.fits(cluster, answer.shapes)
+    return 0 if answer.fits else 1
 
 
 def traps(
@@ -64,13 +62,19 @@ def traps(
     finder: TrapFinder | None = None,
 ) -> int:
     """Find nodes that are traps for these shapes, by default those of the cluster's pods."""
+    with progress.waiting(_ASKING):
+        answer = find_traps(cluster, shapes, finder)
+    print_traps(cluster, answer, form)
+    return exit_status(cluster, answer)
+
+
+def find_traps(
+    cluster: Cluster, shapes: Sequence[PodShape], finder: TrapFinder | None = None
+) -> Traps:
     from numalet.insight.fleet import traps as trapping
 
     asked = [each.pod for each in shapes] if shapes else None
-    with progress.waiting(_ASKING):
-        answer = trapping.traps(cluster, asked, finder)
-    print_traps(cluster, shapes, answer, form)
-    return exit_status(cluster, answer)
+    return trapping.traps(cluster, asked, finder, [each.name for each in shapes])
 
 
 def exit_status(cluster: Cluster, answer: Traps) -> int:
@@ -78,27 +82,17 @@ def exit_status(cluster: Cluster, answer: Traps) -> int:
     return 2 if not cluster.nodes else 1 if answer.traps else 0
 
 
-def print_traps(
-    cluster: Cluster,
-    shapes: Sequence[PodShape],
-    answer: Traps,
-    form: FleetFormat,
-    kept_away: KeptAwayDocument | None = None,
-) -> None:
-    """Print the traps for ``shapes``, and the measures against them."""
+def print_traps(cluster: Cluster, answer: Traps, form: FleetFormat) -> None:
+    """Print the traps, and the measures against them."""
     from numalet.cli import fleet_csv, fleet_view
-    from numalet.insight.output import fleet_fit_document
-    from numalet.insight.output.fleet_fit_document import shape_name
 
-    names = [each.name for each in shapes] or [shape_name(each) for each in answer.shapes]
     match form:
         case FleetFormat.JSON:
-            document = fleet_fit_document.of_traps(cluster, answer, names, kept_away)
-            output.print_document(document, OutputFormat.JSON)
+            output.print_document(answer, OutputFormat.JSON)
         case FleetFormat.CSV:
-            output.print_rows(fleet_csv.traps(answer, names))
+            output.print_rows(fleet_csv.traps(answer))
         case FleetFormat.TABLE:
-            fleet_view.traps(cluster, answer, names, kept_away)
+            fleet_view.traps(cluster, answer)
 
 
 def free(
@@ -138,14 +132,14 @@ def what_if(
 
     with progress.steps(len(others), "nodes") as bar:
         answer = asking.what_if(cluster, others, other_scoring=scoring, done=bar.advance)
-    if form is FleetFormat.TABLE:
-        fleet_days_view.what_if(cluster, answer)
-        return 0
     document = fleet_days_document.of_what_if(cluster, answer)
-    if form is FleetFormat.CSV:
-        output.print_rows(fleet_csv.what_if(document))
-    else:
-        output.print_document(document, OutputFormat.JSON)
+    match form:
+        case FleetFormat.JSON:
+            output.print_document(document, OutputFormat.JSON)
+        case FleetFormat.CSV:
+            output.print_rows(fleet_csv.what_if(document))
+        case FleetFormat.TABLE:
+            fleet_days_view.what_if(cluster, document)
     return 0
 
 

@@ -4,41 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from numalet.cli.fleet_view import held
+from msgspec.structs import astuple
+
 from numalet.core.model import resources
-from numalet.core.snapshot.placement import Placement
+from numalet.insight.fleet import victims
 from numalet.insight.fleet.fit import Fit
 from numalet.insight.fleet.free_copies import CopiesAnswer
-from numalet.insight.fleet.replay import ReplayAnswer
+from numalet.insight.fleet.parts import FleetPlacement
+from numalet.insight.fleet.replay import ReplayAnswer, Sample
 from numalet.insight.fleet.traps import Traps
 from numalet.insight.output.fleet_days_document import FleetWhatIfDocument
 from numalet.insight.output.fleet_free_document import controller_text
 
 
-def fits(names: Sequence[str], answers: Sequence[Fit]) -> Iterator[Sequence[object]]:
+def fits(answers: Sequence[Fit]) -> Iterator[Sequence[object]]:
     yield "shape", "copy", "node", "numa_nodes", "devices", "cpus", "memory_bytes", "code", "reason"
-    for name, fit in zip(names, answers, strict=True):
+    for fit in answers:
         for each in fit.landings:
             nodes = " ".join(map(str, each.numa_nodes))
-            devices, cpus = ("" if text == "-" else text for text in held(each.placements)[:2])
-            size_bytes = _memory_bytes(each.placements)
-            yield name, each.number, each.node, nodes, devices, cpus, size_bytes, "", ""
+            held = victims.held(each.containers)
+            devices, cpus = ("" if text == "-" else text for text in (held.devices, held.cpus))
+            size_bytes = _memory_bytes(each.containers)
+            yield fit.shape, each.number, each.node, nodes, devices, cpus, size_bytes, "", ""
         for group in fit.left_out:
             for node in group.nodes:
-                yield name, "", node, "", "", "", "", group.reason.code, group.text
+                yield fit.shape, "", node, "", "", "", "", group.code, group.text
 
 
-def _memory_bytes(placements: Mapping[str, Placement]) -> int | str:
+def _memory_bytes(placements: Mapping[str, FleetPlacement]) -> int | str:
     """Return the memory of all containers without huge pages; empty without allocation."""
     blocks = (block for each in placements.values() for block in each.memory)
-    return sum(block.size_bytes for block in blocks if block.resource == resources.MEMORY) or ""
+    return sum(block.size_bytes for block in blocks if block.type == resources.MEMORY) or ""
 
 
-def traps(answer: Traps, names: Sequence[str]) -> Iterator[Sequence[object]]:
-    """Yield a row for each stranded resource of a node; ``names`` are those of the shapes."""
+def traps(answer: Traps) -> Iterator[Sequence[object]]:
+    """Yield a row for each stranded resource of a node."""
     yield "node", "pool", "origin", "resource", "stranded", "reason", "refused"
     for each in answer.traps:
-        refused = " ".join(names[one.shape] for one in each.refused)
+        refused = " ".join(each.refused)
         for resource, amount in each.stranded.items():
             yield each.node, each.pool, each.origin.value, resource, amount, each.text, refused
 
@@ -70,21 +73,6 @@ def what_if(document: FleetWhatIfDocument) -> Iterator[Sequence[object]]:
 
 
 def replay(answer: ReplayAnswer) -> Iterator[Sequence[object]]:
-    yield (
-        "sent_by",
-        "at_seconds",
-        "running_pods",
-        "waiting_pods",
-        "waiting_devices",
-        "free_devices",
-    )
+    yield "sent_by", *Sample.__struct_fields__
     for day in (answer.blind, answer.seeing):
-        for each in day.samples:
-            yield (
-                day.sent_by.value,
-                each.at_seconds,
-                each.running_pods,
-                each.waiting_pods,
-                each.waiting_devices,
-                each.free_devices,
-            )
+        yield from ((day.sent_by.value, *astuple(each)) for each in day.samples)

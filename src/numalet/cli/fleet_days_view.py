@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from numalet.cli import fleet_view, output
-from numalet.cli.fleet_view import table
+from numalet.cli.tables import Column, Columns, table
 from numalet.core.cluster.cluster import Cluster
 from numalet.insight.fleet.replay import SECONDS_PER_HOUR, ReplayAnswer, ReplayedDay, ReplayRules
-from numalet.insight.fleet.variants import Side, WhatIf
-from numalet.insight.output.fleet_days_document import share_of, stranded_in
-from numalet.wording import kubelet_start, numbers
+from numalet.insight.output.fleet_days_document import (
+    FleetPoolDocument,
+    FleetSideDocument,
+    FleetWhatIfDocument,
+    share_of,
+)
+from numalet.wording import numbers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-def what_if(cluster: Cluster, answer: WhatIf) -> None:
+def what_if(cluster: Cluster, answer: FleetWhatIfDocument) -> None:
     """Print both sides, pool by pool."""
     output.print_all(_what_if(cluster, answer))
 
@@ -27,44 +31,49 @@ def replay(cluster: Cluster, answer: ReplayAnswer, rules: ReplayRules) -> None:
     output.print_all(_replay(cluster, answer, rules))
 
 
-def _what_if(cluster: Cluster, answer: WhatIf) -> Iterator[RenderableType]:
+_Side: TypeAlias = tuple[str, FleetSideDocument]
+_SIDES: Final[Columns[_Side]] = (
+    Column("", lambda each: each[0]),
+    Column("RUNNING", lambda each: each[1].running, right=True),
+    Column("DISPLACED", lambda each: len(each[1].displaced), right=True),
+    Column("MOVED", lambda each: len(each[1].moved), right=True),
+    Column("ADMITTED", lambda each: len(each[1].admitted), right=True),
+    Column("WAITING", lambda each: len(each[1].waiting), right=True),
+    Column("STRANDED", lambda each: numbers.amounts(each[1].stranded)),
+)
+_POOLS: Final[Columns[tuple[str, FleetPoolDocument]]] = (
+    Column("POOL", lambda each: each[1].pool or "-"),
+    Column("", lambda each: each[0]),
+    Column("NODES", lambda each: each[1].nodes, right=True),
+    Column("RUNNING", lambda each: each[1].running, right=True),
+    Column("TRAPS", lambda each: each[1].traps, right=True),
+    Column("STRANDED", lambda each: numbers.amounts(each[1].stranded)),
+)
+
+
+def _what_if(cluster: Cluster, answer: FleetWhatIfDocument) -> Iterator[RenderableType]:
     sides = (("before", answer.before), ("after", answer.after))
-    rows = table("", "#RUNNING", "#DISPLACED", "#MOVED", "#ADMITTED", "#WAITING", "STRANDED")
-    pools = table("POOL", "", "#NODES", "#RUNNING", "#TRAPS", "STRANDED")
-    for name, side in sides:
-        stranded = stranded_in(side, cluster)
-        rows.add_row(name, *_counts(side), numbers.amounts(stranded.stranded))
-        nodes = side.cluster.pools()
-        for each in stranded.pools:
-            running = sum(len(on.node.snapshot.pods) for on in nodes[each.pool])
-            pool = output.printable(each.pool) or "-"
-            figures = (str(each.nodes), str(running), str(each.traps))
-            pools.add_row(pool, name, *figures, numbers.amounts(each.stranded))
-    yield rows
-    if pools.row_count:
+    yield table(_SIDES, sides)
+    pools = [(name, pool) for name, side in sides for pool in side.pools]
+    if pools:
         yield ""
-        yield pools
+        yield table(_POOLS, pools)
     for text, alike in _refused(answer.after).items():
         more = f" (and {len(alike) - 1} more)" if len(alike) > 1 else ""
         yield output.one_line(f"The kubelet of {alike[0]}{more} would not start: {text}", "red")
     homeless = [each for each in answer.after.displaced if each in answer.after.waiting]
     if homeless:
-        names = fleet_view.some(str(each.pod) for each in homeless)
+        names = fleet_view.some(homeless)
         yield output.one_line(f"Pods that run now and would run nowhere: {names}", "yellow")
     yield from fleet_view.ending(cluster)
 
 
-def _refused(side: Side) -> dict[str, list[str]]:
+def _refused(side: FleetSideDocument) -> dict[str, list[str]]:
     """Return the nodes with kubelets that would not start, by the error."""
     nodes: dict[str, list[str]] = {}
-    for name, why in sorted(side.refused.items()):
-        nodes.setdefault(kubelet_start.text(why), []).append(name)
+    for name, text in side.refused.items():
+        nodes.setdefault(text, []).append(name)
     return nodes
-
-
-def _counts(side: Side) -> tuple[str, ...]:
-    lists = (side.displaced, side.moved, side.admitted, side.waiting)
-    return (str(side.running), *(str(len(each)) for each in lists))
 
 
 def _replay(cluster: Cluster, answer: ReplayAnswer, rules: ReplayRules) -> Iterator[RenderableType]:
@@ -72,10 +81,13 @@ def _replay(cluster: Cluster, answer: ReplayAnswer, rules: ReplayRules) -> Itera
     yield output.one_line(
         f"{answer.pods} pods, sent to nodes by {strategy}, and by numalet extender --score {score}"
     )
-    rows = table("", "#BY SUMS", "#BY NUMALET")
-    for name, one, other in _figures(answer):
-        rows.add_row(name, one, other)
-    yield rows
+    one, other = _column(answer, answer.blind), _column(answer, answer.seeing)
+    columns: Columns[str] = (
+        Column("", str),
+        Column("BY SUMS", lambda name: one[name], right=True),
+        Column("BY NUMALET", lambda name: other[name], right=True),
+    )
+    yield table(columns, one)
     yield ""
     lost, waited = (
         _hours(answer, answer.lost_device_hours),
@@ -90,11 +102,6 @@ def _replay(cluster: Cluster, answer: ReplayAnswer, rules: ReplayRules) -> Itera
         nodes = ", ".join(f"{name} ({count})" for name, count in worst)
         yield output.one_line(output.printable(f"Most rejections by: {nodes}"))
     yield from fleet_view.ending(cluster)
-
-
-def _figures(answer: ReplayAnswer) -> Iterator[tuple[str, str, str]]:
-    one, other = _column(answer, answer.blind), _column(answer, answer.seeing)
-    yield from ((name, one[name], other[name]) for name in one)
 
 
 def _column(answer: ReplayAnswer, day: ReplayedDay) -> dict[str, str]:

@@ -11,8 +11,7 @@ from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput
 
 if TYPE_CHECKING:
-    from numalet.insight.fleet.traps import Trap
-    from numalet.insight.output.fleet_fit_document import KeptAwayDocument
+    from numalet.insight.fleet.traps import KeptAway, Trap
     from numalet.io.documents.pods.pod_shapes import PodShape
 
 How: TypeAlias = Literal["cordon", "taint", "undo"]
@@ -57,32 +56,29 @@ def keep_away(
     Raises ``BadInput`` if reading or changing the cluster fails.
     """
     from numalet.cli import fleet_answers, fleet_sources
-    from numalet.insight.fleet import traps as trapping
+    from numalet.core.model.value import replace
 
     if keeping.yes and not source.is_live:
         raise _needs_live_cluster()
     cluster = fleet_sources.opened(source).cluster
-    asked = [each.pod for each in shapes] if shapes else None
-    answer = trapping.traps(cluster, asked)
+    answer = fleet_answers.find_traps(cluster, shapes)
     if keeping.how == "undo":
         done = _undone(keeping, source)
     else:
         done = _kept(keeping, source, answer.traps)
-    fleet_answers.print_traps(cluster, shapes, answer, form, done)
+    fleet_answers.print_traps(cluster, replace(answer, kept_away=done), form)
     if not cluster.nodes:
         return 2
     return 1 if done.is_dry_run and done.nodes else 0
 
 
-def _kept(
-    keeping: KeepingOptions, source: SourceOptions, traps: Sequence[Trap]
-) -> KeptAwayDocument:
+def _kept(keeping: KeepingOptions, source: SourceOptions, traps: Sequence[Trap]) -> KeptAway:
     import asyncio
 
     from numalet.cluster import keeping as carrying_out
     from numalet.insight.fleet import keeping_away
     from numalet.insight.fleet.keeping_away import KeepAway
-    from numalet.insight.output.fleet_fit_document import KeptAwayDocument
+    from numalet.insight.fleet.traps import KeptAway
 
     assert keeping.how in ("cordon", "taint")
     plan = keeping_away.plan(traps, KeepAway(keeping.how), keeping.at_most)
@@ -90,7 +86,7 @@ def _kept(
     if keeping.yes and plan.nodes:
         server = source.cluster.access()
         changed = asyncio.run(carrying_out.keep_away(server, plan.nodes, plan.how))
-    return KeptAwayDocument(
+    return KeptAway(
         how=keeping.how,
         is_dry_run=not keeping.yes,
         can_change=source.is_live,
@@ -108,11 +104,11 @@ def _needs_live_cluster() -> BadInput:
     ).bad_input()
 
 
-def _undone(keeping: KeepingOptions, source: SourceOptions) -> KeptAwayDocument:
+def _undone(keeping: KeepingOptions, source: SourceOptions) -> KeptAway:
     import asyncio
 
     from numalet.cluster import keeping as carrying_out
-    from numalet.insight.output.fleet_fit_document import KeptAwayDocument
+    from numalet.insight.fleet.traps import KeptAway
 
     if not source.is_live:
         raise _needs_live_cluster()
@@ -120,7 +116,7 @@ def _undone(keeping: KeepingOptions, source: SourceOptions) -> KeptAwayDocument:
     every = asyncio.run(carrying_out.kept_away(server))
     nodes, over = every[: keeping.at_most], every[keeping.at_most :]
     changed = asyncio.run(carrying_out.undo(server, nodes)) if keeping.yes else []
-    return KeptAwayDocument(
+    return KeptAway(
         how="undo",
         is_dry_run=not keeping.yes,
         can_change=source.is_live,

@@ -6,21 +6,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from numalet.cli import output
-from numalet.core.cluster.cluster import Cluster, Origin
+from numalet.cli.tables import Column, Columns, table
+from numalet.core.cluster.cluster import Cluster, ClusterPod, Origin
+from numalet.core.model import pod_demand
 from numalet.core.snapshot.placement import Placement
-from numalet.insight.fleet import victims as holding
-from numalet.insight.fleet.fit import Fit
+from numalet.insight.fleet import parts, victims
+from numalet.insight.fleet.fit import Fit, Landing, ReasonGroup
 from numalet.insight.fleet.free import FreeAnswer, NodeAnswer, Outcome, Proof
 from numalet.insight.fleet.free_copies import CopiesAnswer
-from numalet.insight.fleet.moves import AdmissionStep, MovePlan
-from numalet.insight.fleet.traps import Traps
-from numalet.insight.output.fleet_fit_document import KeptAwayDocument
+from numalet.insight.fleet.moves import AdmissionStep, MovePlan, Step
+from numalet.insight.fleet.traps import KeptAway, PoolTraps, Trap, Traps
 from numalet.insight.output.fleet_free_document import controller_text
 from numalet.wording import numbers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.table import Table
 
 MOST_ROWS: Final = 40
 """Limit of rows in a table; -o json prints all."""
@@ -32,16 +32,14 @@ _ORIGINS: Final[Mapping[Origin, str]] = {
 }
 
 
-def fits(cluster: Cluster, names: Sequence[str], answers: Sequence[Fit]) -> None:
+def fits(cluster: Cluster, answers: Sequence[Fit]) -> None:
     """Print the places of copies, and why they do not fit elsewhere."""
-    output.print_all(_fits(cluster, names, answers))
+    output.print_all(_fits(cluster, answers))
 
 
-def traps(
-    cluster: Cluster, answer: Traps, names: Sequence[str], kept_away: KeptAwayDocument | None
-) -> None:
-    """Print traps, their cost and the measures; ``names`` are those of the shapes."""
-    output.print_all(_traps(cluster, answer, names, kept_away))
+def traps(cluster: Cluster, answer: Traps) -> None:
+    """Print traps, their cost and the measures."""
+    output.print_all(_traps(cluster, answer))
 
 
 def free(
@@ -51,21 +49,11 @@ def free(
     output.print_all(_copies(cluster, name, answer, plans))
 
 
-def table(*columns: str) -> Table:
-    """Return a table without lines or outer padding; numbers are right-aligned."""
-    from rich.table import Table
-
-    drawn = Table(box=None, pad_edge=False, header_style="bold")
-    for name in columns:
-        drawn.add_column(name.removeprefix("#"), justify="right" if name[:1] == "#" else "left")
-    return drawn
-
-
 def origins(cluster: Cluster) -> str:
-    parts = [f"{count} {_ORIGINS[origin]}" for origin, count in cluster.origins().items()]
+    counts = [f"{count} {_ORIGINS[origin]}" for origin, count in cluster.origins().items()]
     if cluster.undecided:
-        parts.append(f"{len(cluster.undecided)} undecided")
-    return f"Nodes: {', '.join(parts) or 'none'}."
+        counts.append(f"{len(cluster.undecided)} undecided")
+    return f"Nodes: {', '.join(counts) or 'none'}."
 
 
 def noted(cluster: Cluster) -> Iterator[RenderableType]:
@@ -100,56 +88,62 @@ def ending(cluster: Cluster) -> Iterator[RenderableType]:
     yield from noted(cluster)
 
 
-def _fits(
-    cluster: Cluster, names: Sequence[str], answers: Sequence[Fit]
-) -> Iterator[RenderableType]:
-    for at, (name, fit) in enumerate(zip(names, answers, strict=True)):
+_LANDINGS: Final[Columns[Landing]] = (
+    Column("COPY", lambda each: each.number, right=True),
+    Column("NODE", lambda each: each.node),
+    Column("NUMA NODES", lambda each: ",".join(map(str, each.numa_nodes)) or "-"),
+    Column("DEVICES", lambda each: victims.held(each.containers).devices),
+    Column("CPUS", lambda each: victims.held(each.containers).cpus),
+    Column("MEMORY", lambda each: victims.held(each.containers).memory),
+)
+_REASONS: Final[Columns[ReasonGroup]] = (
+    Column("NODES", lambda each: each.count, right=True),
+    Column("REASON", lambda each: each.text),
+    Column("FIRST", lambda each: each.nodes[0]),
+)
+
+
+def _fits(cluster: Cluster, answers: Sequence[Fit]) -> Iterator[RenderableType]:
+    for at, fit in enumerate(answers):
         if at:
             yield ""
         of = "" if fit.asked is None else f" of {fit.asked}"
-        yield output.one_line(f"{name}: {fit.count}{of} fit", "green" if fit.fits else "red")
+        yield output.one_line(f"{fit.shape}: {fit.count}{of} fit", "green" if fit.fits else "red")
         if fit.landings:
-            landings = table("#COPY", "NODE", "NUMA NODES", "DEVICES", "CPUS", "MEMORY")
-            for each in fit.landings[:MOST_ROWS]:
-                landings.add_row(
-                    str(each.number),
-                    output.printable(each.node),
-                    ",".join(map(str, each.numa_nodes)) or "-",
-                    *held(each.placements),
-                )
-            yield landings
+            yield table(_LANDINGS, fit.landings[:MOST_ROWS])
             if len(fit.landings) > MOST_ROWS:
                 yield output.one_line(f"and {len(fit.landings) - MOST_ROWS} more (see -o json)")
         if fit.left_out:
-            count = sum(len(each.nodes) for each in fit.left_out)
+            count = sum(each.count for each in fit.left_out)
             yield ""
             yield output.one_line(f"It does not fit on {numbers.counted(count, 'node')}:")
-            reasons = table("#NODES", "REASON", "FIRST")
-            for group in fit.left_out[:MOST_ROWS]:
-                reasons.add_row(
-                    str(len(group.nodes)),
-                    output.printable(group.text),
-                    output.printable(group.nodes[0]),
-                )
-            yield reasons
+            yield table(_REASONS, fit.left_out[:MOST_ROWS])
     yield from ending(cluster)
 
 
-def held(placements: Mapping[str, Placement]) -> tuple[str, str, str]:
-    """Return devices, CPUs and memory of all containers together."""
-    words = holding.held(placements)
-    return output.printable(words.devices), words.cpus, words.memory
-
-
 def _gets(placements: Mapping[str, Placement]) -> str:
-    devices, cpus, memory = held(placements)
-    parts = (devices, f"CPUs {cpus}" if cpus != "-" else "-", memory)
-    return "; ".join(each for each in parts if each != "-") or "only shared resources"
+    held = victims.held(parts.placements(placements))
+    words = (held.devices, f"CPUs {held.cpus}" if held.cpus != "-" else "-", held.memory)
+    return "; ".join(each for each in words if each != "-") or "only shared resources"
 
 
-def _traps(
-    cluster: Cluster, answer: Traps, names: Sequence[str], kept_away: KeptAwayDocument | None
-) -> Iterator[RenderableType]:
+_TRAPS: Final[Columns[Trap]] = (
+    Column("NODE", lambda each: each.node),
+    Column("POOL", lambda each: each.pool or "-"),
+    Column("STRANDED", lambda each: numbers.amounts(each.stranded)),
+    Column("WHY", lambda each: each.text),
+    Column("REFUSED", lambda each: some(each.refused)),
+)
+_POOLS: Final[Columns[PoolTraps]] = (
+    Column("POOL", lambda each: each.pool or "-"),
+    Column("NODES", lambda each: numbers.nodes_and_closed(each.nodes, each.closed), right=True),
+    Column("TRAPS", lambda each: each.traps, right=True),
+    Column("STRANDED", lambda each: numbers.amounts(each.stranded)),
+    Column("FREE BY THE SUMS", lambda each: numbers.amounts(each.free)),
+)
+
+
+def _traps(cluster: Cluster, answer: Traps) -> Iterator[RenderableType]:
     if not cluster.nodes:
         yield output.one_line("No node has enough data for a decision.", "yellow")
     elif not answer.shapes:
@@ -161,37 +155,18 @@ def _traps(
         nodes = numbers.counted(count, "trap node")
         yield output.one_line(f"{nodes}; stranded: {numbers.amounts(answer.stranded)}", "red")
         # A single shape needs no name, and the row is wide enough without it.
-        several = len(answer.shapes) > 1
-        rows = table("NODE", "POOL", "STRANDED", "WHY", *(["REFUSED"] if several else []))
-        for each in answer.traps[:MOST_ROWS]:
-            refused = some(names[one.shape] for one in each.refused)
-            rows.add_row(
-                output.printable(each.node),
-                output.printable(each.pool) or "-",
-                numbers.amounts(each.stranded),
-                output.printable(each.text),
-                *([output.printable(refused)] if several else []),
-            )
-        yield rows
+        columns = _TRAPS if len(answer.shapes) > 1 else _TRAPS[:-1]
+        yield table(columns, answer.traps[:MOST_ROWS])
         if count > MOST_ROWS:
             yield output.one_line(f"and {count - MOST_ROWS} more (see -o json)")
         yield ""
-        pools = table("POOL", "#NODES", "#TRAPS", "STRANDED", "FREE BY THE SUMS")
-        for pool in answer.pools:
-            pools.add_row(
-                output.printable(pool.pool) or "-",
-                numbers.nodes_and_closed(pool.nodes, pool.closed),
-                str(pool.traps),
-                numbers.amounts(pool.stranded),
-                numbers.amounts(pool.free),
-            )
-        yield pools
-    if kept_away is not None:
-        yield from _kept_away(kept_away)
+        yield table(_POOLS, answer.pools)
+    if answer.kept_away is not None:
+        yield from _kept_away(answer.kept_away)
     yield from ending(cluster)
 
 
-def _kept_away(done: KeptAwayDocument) -> Iterator[RenderableType]:
+def _kept_away(done: KeptAway) -> Iterator[RenderableType]:
     yield ""
     if done.is_dry_run:
         how = "add --yes to do it" if done.can_change else "only a live cluster can be changed"
@@ -254,7 +229,7 @@ def _free(
             yield output.one_line("Proved smallest: every smaller set was ruled out.")
         else:
             yield output.one_line("Not proved smallest: the search was bounded (see --most-sets).")
-        yield _going(best)
+        yield table(_GOING, best.going)
         yield ""
         gets = _gets({} if best.decision is None else best.decision.placements)
         yield output.one_line(f"Then it gets: {gets}")
@@ -263,18 +238,17 @@ def _free(
         yield from _plan(plan)
 
 
-def _going(best: NodeAnswer) -> Table:
-    rows = table("POD", "#PRIORITY", "CONTROLLER", "ASKS FOR")
-    from numalet.core.model import pod_demand
-
-    for each in best.going:
-        rows.add_row(
-            output.printable(str(each.pod)),
-            str(each.pod.priority or 0),
-            output.printable(controller_text(each)) or "-: nothing recreates it",
-            numbers.amounts(pod_demand.amounts(each.pod)),
-        )
-    return rows
+_GOING: Final[Columns[ClusterPod]] = (
+    Column("POD", lambda each: str(each.pod)),
+    Column("PRIORITY", lambda each: each.pod.priority or 0, right=True),
+    Column("CONTROLLER", lambda each: controller_text(each) or "-: nothing recreates it"),
+    Column("ASKS FOR", lambda each: numbers.amounts(pod_demand.amounts(each.pod))),
+)
+_OTHERS: Final[Columns[tuple[str, list[str]]]] = (
+    Column("NODES", lambda each: len(each[1]), right=True),
+    Column("OTHERS", lambda each: each[0]),
+    Column("FIRST", lambda each: each[1][0] or "-"),
+)
 
 
 def _other_nodes(answer: FreeAnswer) -> Iterator[RenderableType]:
@@ -288,10 +262,7 @@ def _other_nodes(answer: FreeAnswer) -> Iterator[RenderableType]:
         ] * answer.not_eligible
     if counts:
         yield ""
-        rows = table("#NODES", "OTHERS", "FIRST")
-        for text, names in counts.items():
-            rows.add_row(str(len(names)), text, output.printable(names[0]) or "-")
-        yield rows
+        yield table(_OTHERS, counts.items())
 
 
 def _of_node(answer: NodeAnswer) -> str:
@@ -312,20 +283,24 @@ def _of_node(answer: NodeAnswer) -> str:
             return f"not decided: the search was bounded{because}"
 
 
+_STEPS: Final[Columns[tuple[int, Step]]] = (
+    Column("STEP", lambda each: each[0], right=True),
+    Column("DO", lambda each: "admit" if isinstance(each[1], AdmissionStep) else "evict"),
+    Column("POD", lambda each: str(each[1].pod.pod)),
+    Column("NODE", lambda each: each[1].node_name),
+    Column(
+        "GETS",
+        lambda each: (
+            _gets(each[1].decision.placements) if isinstance(each[1], AdmissionStep) else ""
+        ),
+    ),
+)
+
+
 def _plan(plan: MovePlan) -> Iterator[RenderableType]:
     yield ""
     yield output.one_line("Plan, each step admitted in this order; nothing is carried out:")
-    rows = table("#STEP", "DO", "POD", "NODE", "GETS")
-    for number, each in enumerate(plan.steps, 1):
-        gets = _gets(each.decision.placements) if isinstance(each, AdmissionStep) else ""
-        rows.add_row(
-            str(number),
-            "admit" if isinstance(each, AdmissionStep) else "evict",
-            output.printable(str(each.pod.pod)),
-            output.printable(each.node_name),
-            gets,
-        )
-    yield rows
+    yield table(_STEPS, enumerate(plan.steps, 1))
     if plan.homeless:
         names = some(str(each.pod) for each in plan.homeless)
         bounded = " (the search was bounded)" if plan.is_bounded else ""

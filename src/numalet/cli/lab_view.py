@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from numalet.cli import output
+from numalet.cli.tables import Column, Columns, table
 from numalet.core.model import cpu_set, input_error
 from numalet.core.model.findings import Finding
 
@@ -30,7 +31,7 @@ def show_topologies(chosen: output.OutputFormat) -> None:
     from numalet.lab.topology import TOPOLOGIES
 
     if chosen is output.OutputFormat.TABLE:
-        output.print_all([_table(TOPOLOGIES.values())])
+        output.print_all([table(_COLUMNS, TOPOLOGIES.values())])
     else:
         from numalet.insight.output.machine_document import LabListDocument
 
@@ -38,19 +39,13 @@ def show_topologies(chosen: output.OutputFormat) -> None:
         output.print_document(LabListDocument("numalet.lab-list/1", topologies), chosen)
 
 
-def _table(topologies: Any) -> Any:
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 1), header_style="bold", pad_edge=False)
-    table.add_column("Topology", no_wrap=True)
-    for name in ("Nodes", "CPUs", "Memory"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("What it is", overflow="fold")
-    for each in topologies:
-        memory = f"{each.memory_mib} MiB"
-        nodes, cpus = str(len(each.nodes)), str(each.cpu_count)
-        table.add_row(each.name, nodes, cpus, memory, each.summary)
-    return table
+_COLUMNS: Final[Columns[Topology]] = (
+    Column("Topology", lambda each: each.name, whole=True),
+    Column("Nodes", lambda each: len(each.nodes), right=True, whole=True),
+    Column("CPUs", lambda each: each.cpu_count, right=True, whole=True),
+    Column("Memory", lambda each: f"{each.memory_mib} MiB", right=True, whole=True),
+    Column("What it is", lambda each: each.summary),
+)
 
 
 def _topology(topology: Topology) -> TopologyDocument:

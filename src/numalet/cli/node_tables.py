@@ -6,14 +6,14 @@ dot if it is shared. The CPUs of a core are adjacent, so that split cores are vi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from rich.table import Table
 from rich.text import Text
 
 from numalet.cli import breaking, output
+from numalet.cli.tables import Column, Columns, grouped, table
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.machine_queries import NodeClass
 from numalet.insight.maps.resource_maps import (
@@ -22,11 +22,13 @@ from numalet.insight.maps.resource_maps import (
     NodeCpus,
     SimulationDevicesDocument,
     SimulationNodeDocument,
+    TypeDocument,
 )
 from numalet.wording import numbers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.table import Table
 
 
 _COLOURS: Final = ("cyan", "green", "magenta", "yellow", "blue", "red")
@@ -44,19 +46,13 @@ def cpu_table(nodes: Iterable[NodeCpus], names: Mapping[str, str]) -> list[Table
         key=lambda uid: (names.get(uid, uid), uid),
     )
     numbers = {uid: number for number, uid in enumerate(owners)}
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("NODE", justify="right")
-    table.add_column("CPUS", overflow="fold")
-    for name in ("EXCLUSIVE", "SHARED"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for node in nodes:
-        table.add_row(
-            str(node.node_id),
-            Text(" ").join(_core(core, numbers) for core in node.cores),
-            str(node.count(CpuUse.EXCLUSIVE)),
-            str(node.count(CpuUse.SHARED)),
-        )
-    return [table, *_legend(nodes, names, numbers)]
+    columns: Columns[NodeCpus] = (
+        Column("NODE", lambda node: node.node_id, right=True),
+        Column("CPUS", lambda node: Text(" ").join(_core(each, numbers) for each in node.cores)),
+        Column("EXCLUSIVE", lambda node: node.count(CpuUse.EXCLUSIVE), right=True, whole=True),
+        Column("SHARED", lambda node: node.count(CpuUse.SHARED), right=True, whole=True),
+    )
+    return [table(columns, nodes), *_legend(nodes, names, numbers)]
 
 
 def _core(core: Sequence[CpuCell], numbers: Mapping[str, int]) -> Text:
@@ -93,53 +89,52 @@ def _legend(
     yield Text(f"{_RESERVED} reserved   {_SHARED} shared", "dim")
 
 
-def device_table(rows: Iterable[SimulationDevicesDocument]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("RESOURCE", "NODES", "IN USE", "FREE", "UNHEALTHY"):
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(
-            Text(output.printable(row.resource)),
-            ",".join(map(str, row.numa_nodes)) or "none",
-            *(_ids(names) for names in (row.in_use, row.free, row.unhealthy)),
-        )
-    return table
+DEVICES: Final[Columns[SimulationDevicesDocument]] = (
+    Column("RESOURCE", lambda row: row.resource),
+    Column("NODES", lambda row: ",".join(map(str, row.numa_nodes)) or "none"),
+    Column("IN USE", lambda row: ", ".join(row.in_use) or "-"),
+    Column("FREE", lambda row: ", ".join(row.free) or "-"),
+    Column("UNHEALTHY", lambda row: ", ".join(row.unhealthy) or "-"),
+)
 
 
-def _ids(names: Sequence[str]) -> Text:
-    return Text(output.printable(", ".join(names)) or "-")
-
-
-_BAR: Final = 10
 _MOST_SINGLE: Final = 8
 _TYPE_WIDTH: Final = len("hugepages-512Mi")
+
+
+_MemoryRow: TypeAlias = tuple[SimulationNodeDocument | None, TypeDocument]
+"""The node in its first row alone; a type of memory."""
+
+
+def _of_node(
+    cell: Callable[[SimulationNodeDocument], RenderableType],
+) -> Callable[[_MemoryRow], RenderableType]:
+    return lambda row: "" if row[0] is None else cell(row[0])
+
+
+def _bar(row: _MemoryRow) -> str:
+    return output.bar(row[1].reserved_bytes, row[1].allocatable_bytes)
 
 
 def memory_table(numa_nodes: Sequence[SimulationNodeDocument]) -> Iterator[RenderableType]:
     """Yield the table, and below it the nodes without memory."""
     nodes = [node for node in numa_nodes if not _is_nothing(node)]
     names = _types(numa_nodes)
-    shows_class = any(node.node_class is not NodeClass.CPU for node in nodes)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("NODE", justify="right")
-    if shows_class:
-        table.add_column("CLASS")
-    table.add_column("GROUP", overflow="fold")
-    width = max(map(len, names), default=0)
-    table.add_column("TYPE", overflow="fold", min_width=min(_TYPE_WIDTH, width))
-    for name in ("ALLOCATABLE", "RESERVED", "FREE"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    for node in nodes:
-        shown = [node.node_class.value] if shows_class else []
-        first: list[RenderableType] = [str(node.node_id), *shown, breaking.cpus(_group(node))]
-        for row in node.types:
-            if row.resource in names:
-                sizes = (row.allocatable_bytes, row.reserved_bytes, row.free_bytes)
-                bar = _bar(row.reserved_bytes, row.allocatable_bytes)
-                table.add_row(*first, row.resource, *map(numbers.size, sizes), bar)
-                first = [""] * len(first)
-    yield table
+    rows = grouped((node, [row for row in node.types if row.resource in names]) for node in nodes)
+    least = min(_TYPE_WIDTH, max(map(len, names), default=0))
+    columns: list[Column[_MemoryRow]] = [
+        Column("NODE", _of_node(lambda node: str(node.node_id)), right=True),
+        Column("CLASS", _of_node(lambda node: node.node_class.value)),
+        Column("GROUP", _of_node(lambda node: breaking.cpus(_group(node)))),
+        Column("TYPE", lambda row: row[1].resource, least=least),
+        Column("ALLOCATABLE", lambda row: numbers.size(row[1].allocatable_bytes), True, True),
+        Column("RESERVED", lambda row: numbers.size(row[1].reserved_bytes), True, True),
+        Column("FREE", lambda row: numbers.size(row[1].free_bytes), True, True),
+        Column("", _bar, whole=True),
+    ]
+    if all(node.node_class is NodeClass.CPU for node in nodes):
+        del columns[1]
+    yield table(columns, rows)
     without = [node.node_id for node in numa_nodes if _is_nothing(node)]
     if without:
         yield Text(f"without memory: NUMA nodes {cpu_set.text(without)}", "dim")
@@ -159,12 +154,3 @@ def _types(shown: Sequence[SimulationNodeDocument]) -> frozenset[str]:
 
 def _group(node: SimulationNodeDocument) -> str:
     return "{" + numa_mask.listed(node.group) + "}" if len(node.group) > 1 else ""
-
-
-def _bar(part: int, whole: int) -> str:
-    """Draw the used part; full or empty only if exactly that."""
-    if whole == 0:
-        return ""
-    filled = min(max(part * _BAR // whole, 1 if part else 0), _BAR)
-    full, empty = ("█", "░") if output.is_unicode() else ("#", ".")
-    return full * filled + empty * (_BAR - filled)

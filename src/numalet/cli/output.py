@@ -143,6 +143,15 @@ def is_unicode() -> bool:
     return (sys.stdout.encoding or "").lower().startswith("utf")
 
 
+def bar(part: int, whole: int, width: int = 10) -> str:
+    """Draw the used part; full or empty only if exactly that."""
+    if whole <= 0:
+        return ""
+    filled = min(max(part * width // whole, 1 if part else 0), width)
+    full, empty = ("█", "░") if is_unicode() else ("#", ".")
+    return full * filled + empty * (width - filled)
+
+
 def print_text(text: str) -> None:
     """Print lines with texts from a user's files."""
     sys.stdout.write(printable(text))

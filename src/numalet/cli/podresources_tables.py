@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from rich.table import Table
 from rich.text import Text
 
 from numalet.cli import output
+from numalet.cli.tables import Column, Columns, grouped, table
 from numalet.core.model import cpu_set
 from numalet.wording import numbers
 
@@ -22,17 +22,9 @@ if TYPE_CHECKING:
 
 def of_pods(pods: Iterable[Mapping[str, Any]]) -> Iterator[RenderableType]:
     """Yield one row per container."""
-    table = _table("pod", "container", "CPUs", "memory", "devices")
-    for pod in pods:
-        whole = f"{pod.get('namespace', '')}/{pod.get('name', '')}"
-        for container in pod.get("containers", ()):
-            table.add_row(
-                *map(_text, (whole, container.get("name", ""), _cpus(container.get("cpuIds", ())))),
-                _lines(map(_memory, container.get("memory", ()))),
-                _lines(_devices(container.get("devices", ()))),
-            )
-            whole = ""
-    yield table if table.row_count else Text("No pods.")
+    named = ((f"{each.get('namespace', '')}/{each.get('name', '')}", each) for each in pods)
+    rows = list(grouped((name, each.get("containers", ())) for name, each in named))
+    yield table(_COLUMNS, rows) if rows else Text("No pods.")
 
 
 def of_allocatable(document: Mapping[str, Any]) -> Iterator[RenderableType]:
@@ -42,23 +34,21 @@ def of_allocatable(document: Mapping[str, Any]) -> Iterator[RenderableType]:
     yield Text.assemble("devices  ", _indented(_devices(document.get("devices", ()))))
 
 
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
-
-
-def _text(text: str) -> Text:
-    return Text(output.printable(text))
+_COLUMNS: Final[Columns[tuple[str | None, Mapping[str, Any]]]] = (
+    Column("pod", lambda each: each[0] or ""),
+    Column("container", lambda each: each[1].get("name", "")),
+    Column("CPUs", lambda each: _cpus(each[1].get("cpuIds", ()))),
+    Column("memory", lambda each: _lines(map(_memory, each[1].get("memory", ())))),
+    Column("devices", lambda each: _lines(_devices(each[1].get("devices", ())))),
+)
 
 
 def _lines(lines: Iterable[str]) -> Text:
-    return _text("\n".join(lines) or "-")
+    return Text(output.printable("\n".join(lines) or "-"))
 
 
 def _indented(lines: Iterable[str]) -> Text:
-    return _text("\n         ".join(lines) or "-")
+    return Text(output.printable("\n         ".join(lines) or "-"))
 
 
 def _cpus(ids: Sequence[str | int]) -> str:

@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from numalet.cli import output
+from numalet.cli.tables import Column, Columns, table
 from numalet.core.model import resources
 from numalet.wording import kubelet_start, numbers, releases
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.table import Table
 
     from numalet.core.config.releases.release import Release
+    from numalet.core.config.reservation import NodeShare
     from numalet.core.config.rules import StartRefused
     from numalet.insight.usecases.reserving import ChangedFile, Plan
 
@@ -76,33 +77,25 @@ def say_refused(refused: StartRefused, release: Release) -> None:
 def _drawn(plan: Plan) -> Iterator[RenderableType]:
     from rich.text import Text
 
-    yield _table(plan)
+    yield table(_COLUMNS, plan.shares)
     yield ""
     yield Text("Why it adds up:")
     for line in sums(plan):
         yield Text(f"  {line}")
 
 
-def _table(plan: Plan) -> Table:
-    from rich.table import Table
+def _size(size_bytes: int) -> str:
+    return numbers.size(size_bytes) if size_bytes else "-"
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("NODE", justify="right")
-    for name in ("MEMORY", "HUGE PAGES", "RESERVED", "LEFT FOR PODS"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    for share in plan.shares:
-        sizes = (
-            share.memory_bytes,
-            share.hugepages_bytes,
-            share.reserved_bytes,
-            share.left_bytes,
-        )
-        remark = "" if share.has_cpus else "no CPUs"
-        table.add_row(
-            str(share.numa_node), *(numbers.size(size) if size else "-" for size in sizes), remark
-        )
-    return table
+
+_COLUMNS: Final[Columns[NodeShare]] = (
+    Column("NODE", lambda each: each.numa_node, right=True),
+    Column("MEMORY", lambda each: _size(each.memory_bytes), right=True, whole=True),
+    Column("HUGE PAGES", lambda each: _size(each.hugepages_bytes), right=True, whole=True),
+    Column("RESERVED", lambda each: _size(each.reserved_bytes), right=True, whole=True),
+    Column("LEFT FOR PODS", lambda each: _size(each.left_bytes), right=True, whole=True),
+    Column("", lambda each: "" if each.has_cpus else "no CPUs", whole=True),
+)
 
 
 def sums(plan: Plan) -> Iterator[str]:

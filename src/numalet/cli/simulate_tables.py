@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from numalet.cli import breaking, node_tables, output
+from numalet.cli.tables import table
 from numalet.core.admission.decision import Decision
 from numalet.core.config.behaviour import Mode
 from numalet.core.config.rules import StartRefused
@@ -70,7 +71,7 @@ def tables(
         yield from node_tables.cpu_table(cpus, names)
     if document.devices:
         yield Text("")
-        yield node_tables.device_table(document.devices)
+        yield table(node_tables.DEVICES, document.devices)
     if document.left_behind:
         yield Text("")
         yield Text("Left behind until the next admission, by pods that are not active:")

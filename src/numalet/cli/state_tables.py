@@ -5,17 +5,19 @@ Texts from the files are never read as markup; their control characters are show
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from numalet.cli import breaking, output
+from numalet.cli.tables import Column, Columns, grouped, table
 from numalet.core.config.rules import CpuPolicy
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import Finding, Severity
+from numalet.insight.maps.resource_maps import TypeDocument
 from numalet.insight.state import verify
 from numalet.insight.state.holder_map import GroupRow, HeldMemory, HolderRow, StateMap
 from numalet.insight.state.reading import Seal
@@ -29,7 +31,6 @@ from numalet.wording import numbers
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_BAR: Final = 10
 _MOST_NODES: Final = 8
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 _SOUNDNESS: Final = {
@@ -72,7 +73,7 @@ def chart(state: StateMap) -> Iterator[RenderableType]:
     for resource, ids in state.registered_devices.items():
         yield _text(f"{resource}: {', '.join(ids) or 'none'} healthy when the file was written")
     yield Text("")
-    yield _holders(state.holders) if state.holders else Text("No container holds anything.")
+    yield table(_HOLDERS, state.holders) if state.holders else Text("No container holds anything.")
     if any(row.stale for row in state.holders):
         yield Text("")
         yield _text("stale: the pod is deleted or finished; the next admission frees its resources")
@@ -89,37 +90,49 @@ def _group(row: GroupRow) -> Iterator[RenderableType]:
     if not row.types:
         yield Text("  no node is in this group, though memory on exactly these nodes is held")
         return
-    table = _table()
-    table.add_column("TYPE", overflow="fold")
-    table.add_column("", no_wrap=True)
-    for name in ("FREE", "RESERVED", "ALLOCATABLE"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for each in row.types:
-        sizes = (each.free_bytes, each.reserved_bytes, each.allocatable_bytes)
-        bar = _bar(each.reserved_bytes, each.allocatable_bytes)
-        table.add_row(_text(each.resource), bar, *map(numbers.size, sizes))
+    rows = [(each.resource, "", each) for each in row.types]
     if several:
-        for node in row.nodes:
-            for each in node.types:
-                sizes = (each.free_bytes, each.reserved_bytes, each.allocatable_bytes)
-                first = _text(f"  node {node.node_id}: {each.resource}", "dim")
-                table.add_row(first, "", *(Text(numbers.size(size), "dim") for size in sizes))
-    yield Padding(table, (0, 0, 0, 2))
+        rows += [
+            (f"  node {node.node_id}: {each.resource}", "dim", each)
+            for node in row.nodes
+            for each in node.types
+        ]
+    yield Padding(table(_SIZES, rows), (0, 0, 0, 2))
 
 
-def _holders(rows: Iterable[HolderRow]) -> Table:
-    table = _table()
-    for name in ("CONTAINER", "MEMORY", "CPUS", "DEVICES"):
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        devices = "\n".join(f"{name} {ids}" for name, ids in row.devices.items())
-        table.add_row(
-            breaking.name(output.printable(f"{row.name}/{row.container}{' (stale)' * row.stale}")),
-            _text("\n".join(map(_part, row.memory)) or "-"),
-            breaking.cpus(row.cpus or "-"),
-            _text(devices or "-"),
-        )
-    return table
+_SizesRow: TypeAlias = tuple[str, str, TypeDocument]
+"""A name, a style, and the sizes."""
+_SIZES: Final[Columns[_SizesRow]] = (
+    Column("TYPE", lambda each: _text(*each[:2])),
+    Column("", lambda each: "" if each[1] else _bar(each[2]), whole=True),
+    Column("FREE", lambda each: _size(each, each[2].free_bytes), right=True, whole=True),
+    Column("RESERVED", lambda each: _size(each, each[2].reserved_bytes), right=True, whole=True),
+    Column("ALLOCATABLE", lambda each: _size(each, each[2].allocatable_bytes), True, whole=True),
+)
+
+
+def _size(row: _SizesRow, size_bytes: int) -> Text:
+    return Text(numbers.size(size_bytes), row[1])
+
+
+def _bar(row: TypeDocument) -> str:
+    return output.bar(row.reserved_bytes, row.allocatable_bytes)
+
+
+_HOLDERS: Final[Columns[HolderRow]] = (
+    Column(
+        "CONTAINER",
+        lambda row: breaking.name(
+            output.printable(f"{row.name}/{row.container}{' (stale)' * row.stale}")
+        ),
+    ),
+    Column("MEMORY", lambda row: _text("\n".join(map(_part, row.memory)) or "-")),
+    Column("CPUS", lambda row: breaking.cpus(row.cpus or "-")),
+    Column(
+        "DEVICES",
+        lambda row: _text("\n".join(f"{name} {ids}" for name, ids in row.devices.items()) or "-"),
+    ),
+)
 
 
 def _part(part: HeldMemory) -> str:
@@ -131,19 +144,6 @@ def _nodes(node_ids: Sequence[int]) -> str:
     if len(node_ids) > _MOST_NODES:
         return cpu_set.text(node_ids)
     return ",".join(map(str, node_ids))
-
-
-def _table() -> Table:
-    return Table(box=None, pad_edge=False, header_style="bold")
-
-
-def _bar(part: int, whole: int) -> str:
-    """Draw the used part; full or empty only if exactly that."""
-    if whole == 0:
-        return ""
-    filled = min(max(part * _BAR // whole, 1 if part else 0), _BAR)
-    full, empty = ("█", "░") if output.is_unicode() else ("#", ".")
-    return full * filled + empty * (_BAR - filled)
 
 
 def reports(files: Sequence[FileReport]) -> Iterator[RenderableType]:
@@ -175,16 +175,18 @@ def differences(
         return
     for name in dict.fromkeys(each.file for each in changes):
         yield Text(name, "bold")
-        table = _table()
-        for column in ("", "", "BEFORE", "AFTER", "CHANGE"):
-            table.add_column(column, overflow="fold", justify="right" if column else "left")
-        subject = None
-        for each in (each for each in changes if each.file == name):
-            first = each.subject if each.subject != subject else ""
-            subject = each.subject
-            values = (_value(each.before), _value(each.after), _change(each.change_bytes))
-            table.add_row(_text(first), _text(each.what), *map(_text, values))
-        yield table
+        of_file = (each for each in changes if each.file == name)
+        by_subject = groupby(of_file, key=lambda each: each.subject)
+        yield table(_DIFFERENCES, grouped(by_subject))
+
+
+_DIFFERENCES: Final[Columns[tuple[str | None, StateDifference]]] = (
+    Column("", lambda each: each[0] or ""),
+    Column("", lambda each: each[1].what),
+    Column("BEFORE", lambda each: _value(each[1].before), right=True),
+    Column("AFTER", lambda each: _value(each[1].after), right=True),
+    Column("CHANGE", lambda each: _change(each[1].change_bytes), right=True),
+)
 
 
 def _value(value: int | str | None) -> str:

@@ -18,7 +18,6 @@ from numalet.insight.fleet.fit import Fit
 from numalet.insight.fleet.heat import FleetCell, FleetMap, FleetMapper, MappedPool
 from numalet.insight.fleet.traps import TrapFinder, Traps
 from numalet.io.documents.pods import pod_shapes
-from numalet.io.documents.pods.pod_shapes import PodShape
 from numalet.wording import numbers
 
 _GIB: Final = 1 << 30
@@ -157,10 +156,8 @@ class FleetAnswers:
             href=href,
         )
 
-    async def fits(
-        self, cluster: Cluster, text: str, count: int | None
-    ) -> tuple[Sequence[PodShape], Sequence[Fit]]:
-        """Return the shapes in a manifest or amounts, and the fit of each one.
+    async def fits(self, cluster: Cluster, text: str, count: int | None) -> Sequence[Fit]:
+        """Return the fit of each shape in a manifest or amounts.
 
         Without a count, the manifest's number of replicas; 0 for as many as fit.
 
@@ -175,9 +172,7 @@ class FleetAnswers:
                 self._idle.append(assessor)
 
 
-def _fits(
-    cluster: Cluster, text: str, count: int | None, assessor: Assessor
-) -> tuple[Sequence[PodShape], Sequence[Fit]]:
+def _fits(cluster: Cluster, text: str, count: int | None, assessor: Assessor) -> Sequence[Fit]:
     # Resource names of the cluster let amounts such as "gpu: 4" be short.
     known = {
         name
@@ -186,5 +181,8 @@ def _fits(
     }
     shapes = pod_shapes.of_text(text, "the text", sorted(known))
     most = MOST_COPIES if count == 0 else count
-    asked = [(each.pod, min(each.count if most is None else most, MOST_COPIES)) for each in shapes]
-    return shapes, fitting.fit_each(cluster, asked, assessor)
+    asked = [
+        (each.name, each.pod, min(each.count if most is None else most, MOST_COPIES))
+        for each in shapes
+    ]
+    return fitting.fit_each(cluster, asked, assessor).shapes

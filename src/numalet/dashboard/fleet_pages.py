@@ -24,7 +24,6 @@ from numalet.insight.fleet import victims
 from numalet.insight.fleet.fit import Fit
 from numalet.insight.fleet.heat import MappedPool
 from numalet.insight.maps import node_map
-from numalet.insight.output import fleet_fit_document
 from numalet.pages import templating
 from numalet.wording import numbers
 
@@ -115,7 +114,6 @@ class _FleetPages(Value):
         asked = _FitAsked(query.get("pod", ""), query.get("count", ""))
         drawn = await self.answers.drawn(cluster, question)
         box = refusal or await self._box(cluster, asked, is_linked=is_linked)
-        names = [fleet_fit_document.shape_name(each) for each in drawn.traps.shapes]
         resource = drawn.fleet.resource
         return self.shown.page(
             "fleet.html",
@@ -136,9 +134,7 @@ class _FleetPages(Value):
                     "pool": each.pool,
                     "stranded": numbers.amounts(each.stranded),
                     "why": each.text,
-                    "refused": ", ".join(
-                        dict.fromkeys(names[one.shape] for one in each.refused[:3])
-                    ),
+                    "refused": ", ".join(dict.fromkeys(each.refused[:3])),
                 }
                 for each in drawn.traps.traps[: None if query.get("traps") == "all" else MOST_TRAPS]
             ],
@@ -164,14 +160,13 @@ class _FleetPages(Value):
             return _FitBox()
         try:
             count = _count(asked.count)
-            shapes, answers = await self.answers.fits(cluster, asked.text, count)
+            answers = await self.answers.fits(cluster, asked.text, count)
         except BadInput as bad:
             return _FitBox(422, findings=tuple(each.located for each in bad.findings))
         except _NoCountError:
             words = f"{asked.count!r} is not a number of copies; must be 0 to {MOST_COPIES}"
             return _FitBox(422, findings=(words,))
-        pairs = zip(shapes, answers, strict=True)
-        return _FitBox(fits=tuple(_fit(each.name, fit, self.shown.path) for each, fit in pairs))
+        return _FitBox(fits=tuple(_fit(each, self.shown.path) for each in answers))
 
     async def node(self, cluster: Cluster, name: str) -> Response:
         on, unknown = cluster.nodes.get(name), cluster.undecided.get(name)
@@ -234,10 +229,10 @@ def _pool(pool: MappedPool, resource: str) -> dict[str, Any]:
     }
 
 
-def _fit(name: str, answer: Fit, path: str) -> dict[str, Any]:
+def _fit(answer: Fit, path: str) -> dict[str, Any]:
     landings = answer.landings[:MOST_ROWS]
     return {
-        "name": name,
+        "name": answer.shape,
         "count": answer.count,
         "asked": answer.asked,
         "fits": answer.fits,
@@ -247,13 +242,13 @@ def _fit(name: str, answer: Fit, path: str) -> dict[str, Any]:
                 "node": each.node,
                 "path": fleet_answers.node_path(path, each.node),
                 "numa_nodes": ", ".join(map(str, each.numa_nodes)) or "-",
-                "held": victims.held(each.placements),
+                "held": victims.held(each.containers),
             }
             for each in landings
         ],
         "more": answer.count - len(landings),
         "left_out": [
-            {"nodes": len(each.nodes), "why": each.text, "first": each.nodes[0],
+            {"nodes": each.count, "why": each.text, "first": each.nodes[0],
              "path": fleet_answers.node_path(path, each.nodes[0])}
             for each in answer.left_out[:MOST_ROWS]
         ],

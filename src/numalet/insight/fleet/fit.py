@@ -10,14 +10,15 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, TypeAlias
 
 from numalet.core.cluster import verdicts
-from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origin, UndecidedNode
+from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, UndecidedNode
 from numalet.core.config.rules import NodeRules
 from numalet.core.model.value import Value, replace
 from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
-from numalet.insight.fleet import kube_scheduler
+from numalet.insight.fleet import kube_scheduler, parts
 from numalet.insight.fleet.assessing import Assessment, Assessor, WhyNot, copy_of
 from numalet.insight.fleet.kube_scheduler import Worded
+from numalet.insight.fleet.parts import FleetPlacement, Origins
 
 
 class NotDecided(Worded):
@@ -41,76 +42,89 @@ class Landing(Value):
     number: int
     node: str
     numa_nodes: tuple[int, ...]
-    placements: Mapping[str, Placement]
+    containers: Mapping[str, FleetPlacement]
 
 
 class ReasonGroup(Value):
     """Nodes that refuse a copy for the same reason; names in order."""
 
-    reason: Reason
+    code: str
+    text: str
+    count: int
     nodes: tuple[str, ...]
-
-    @property
-    def text(self) -> str:
-        return self.reason.text
 
 
 class Fit(Value, kw_only=True):
-    """The answer; ``asked`` is not set if the question was for as many as fit.
+    """One shape: ``count`` copies land; ``asked`` is null if as many as fit were asked for.
 
-    ``nodes_that_fit`` take at least one copy at the start; ``left_out`` are all others, the largest
-    group first. ``after`` is the cluster with the copies.
+    ``fits``: all requested copies land; if the number is open, one does. ``nodes_that_fit`` take at
+    least one copy at the start; ``left_out`` are all others, the largest group first.
     """
 
-    pod: ClusterPod
+    shape: str
     asked: int | None
+    count: int
+    fits: bool
     landings: tuple[Landing, ...]
     nodes_that_fit: tuple[str, ...]
     left_out: tuple[ReasonGroup, ...]
-    origins: Mapping[Origin, int]
-    after: Cluster
 
-    @property
-    def count(self) -> int:
-        return len(self.landings)
 
-    @property
-    def fits(self) -> bool:
-        """True if all requested copies land; if the number is open, if one does."""
-        return self.count >= (1 if self.asked is None else self.asked)
+class FleetFit(Value, kw_only=True, tag_field="schema", tag="numalet.fleet-fit/1"):
+    """Every shape, each on what those before it left."""
+
+    fits: bool
+    shapes: tuple[Fit, ...]
+    origins: Origins
 
 
 def fit(
     cluster: Cluster, pod: ClusterPod, count: int | None = 1, assessor: Assessor | None = None
 ) -> Fit:
     """Place this many copies of the pod; without a count, as many as fit."""
+    return place(cluster, pod, count, assessor)[0]
+
+
+def place(
+    cluster: Cluster,
+    pod: ClusterPod,
+    count: int | None = 1,
+    assessor: Assessor | None = None,
+    name: str = "",
+) -> tuple[Fit, Cluster]:
+    """Return the cluster with the copies, too; ``name`` replaces the pod's as that of the shape."""
     assessor = assessor or Assessor()
     pod = kube_scheduler.as_new(pod)
     assessed = assessor.assess(cluster, pod)
     fitting = {name: each for name, each in assessed.items() if each.fits}
     landings, changed = _landed(fitting, pod, count, assessor)
-    return Fit(
-        pod=pod,
+    answer = Fit(
+        shape=name or str(pod.pod),
         asked=count,
+        count=len(landings),
+        fits=len(landings) >= (1 if count is None else count),
         landings=tuple(landings),
         nodes_that_fit=tuple(sorted(fitting)),
         left_out=left_out(assessed, cluster.undecided),
-        origins=cluster.origins(),
-        after=cluster.with_nodes(changed.values()),
     )
+    return answer, cluster.with_nodes(changed.values())
 
 
 def fit_each(
     cluster: Cluster,
-    pods: Sequence[tuple[ClusterPod, int | None]],
+    asked: Sequence[tuple[str, ClusterPod, int | None]],
     assessor: Assessor | None = None,
-) -> tuple[Fit, ...]:
-    """Place several shapes one after the other in the same cluster."""
-    assessor, fits = assessor or Assessor(), []
-    for pod, count in pods:
-        fits.append(fit(cluster, pod, count, assessor))
-        cluster = fits[-1].after
-    return tuple(fits)
+) -> FleetFit:
+    """Place several shapes one after the other in the same cluster; each has a name and a count."""
+    assessor, answers, now = assessor or Assessor(), [], cluster
+    for name, pod, count in asked:
+        answer, now = place(now, pod, count, assessor, name)
+        answers.append(answer)
+    return FleetFit(
+        fits=all(each.fits for each in answers),
+        shapes=tuple(answers),
+        origins=parts.origins(cluster),
+    )
 
 
 def capacity(cluster: Cluster, pod: ClusterPod, assessor: Assessor | None = None) -> dict[str, int]:
@@ -143,7 +157,8 @@ def _landed(
         nodes[name] = after = replace(before, node=node)
         placements = decision.placements
         where = numa_nodes(node.rules, node.snapshot, placements)
-        landings.append(Landing(len(landings) + 1, name, where, placements))
+        held = parts.placements(placements)
+        landings.append(Landing(len(landings) + 1, name, where, held))
         # The node returns to the queue with its new free amounts, so the copies go to the fullest
         # node that still takes one.
         fits_again, left = assessor.after(after, pod)
@@ -180,5 +195,8 @@ def left_out(
             groups.setdefault(why, []).append(name)
     for name, unknown in undecided.items():
         groups.setdefault(NotDecided(unknown.why.code, str(unknown.why)), []).append(name)
-    listed = [ReasonGroup(reason, tuple(sorted(names))) for reason, names in groups.items()]
-    return tuple(sorted(listed, key=lambda each: (-len(each.nodes), each.text)))
+    listed = [
+        ReasonGroup(reason.code, reason.text, len(names), tuple(sorted(names)))
+        for reason, names in groups.items()
+    ]
+    return tuple(sorted(listed, key=lambda each: (-each.count, each.text)))

@@ -47,8 +47,8 @@ def free_copies(
     """Find the evictions for ``count`` copies of the pod, at least one."""
     only = question.only or cluster.nodes.keys()
     nodes = {name: each for name, each in cluster.nodes.items() if name in only}
-    landed = fit.fit(replace(cluster, nodes=nodes), pod, count)
-    number, now = landed.count + 1, cluster.with_nodes(landed.after.nodes.values())
+    landed, after = fit.place(replace(cluster, nodes=nodes), pod, count)
+    number, now = landed.count + 1, cluster.with_nodes(after.nodes.values())
     if landed.count == count:
         number, now = 1, cluster
     copies: list[CopyAnswer] = []

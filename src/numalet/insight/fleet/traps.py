@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Literal
 
 from numalet.core.cluster import shapes
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origin
 from numalet.core.cluster.shapes import PodKey
 from numalet.core.model import pod_demand, resources
 from numalet.core.model.value import Value
-from numalet.insight.fleet import kube_scheduler
+from numalet.insight.fleet import kube_scheduler, parts
 from numalet.insight.fleet.assessing import Assessment, Assessor, NodeMemo, difference
 from numalet.insight.fleet.obstacles import Obstacle
+from numalet.insight.fleet.parts import Origins
 
 
 class AskedShape(Value):
@@ -101,18 +103,17 @@ def _most_first(each: AskedShape) -> tuple[int, str, str]:
     return (-each.running - each.waiting, str(each.pod.pod), each.pod.pod.uid)
 
 
-class RefusedShape(Value):
-    """A shape that the scheduler would send to a node and the kubelet would reject, and why.
+class TrapShape(Value, kw_only=True):
+    """A shape, by the pod that stands for it, and how many such pods run and wait."""
 
-    ``shape`` is its index among the shapes.
-    """
-
-    shape: int
-    obstacle: Obstacle
+    shape: str
+    amounts: Mapping[str, int]
+    running: int
+    waiting: int
 
 
 class Trap(Value, kw_only=True):
-    """A trap node. ``stranded`` is by resource, CPU in thousandths, others in units.
+    """A trap node. ``text`` has the obstacles of the shapes in words, without repetition.
 
     ``refused`` are shapes that the scheduler would send there, in order; ``fitting`` those that
     fit, if any: they request no stranded resource.
@@ -122,19 +123,15 @@ class Trap(Value, kw_only=True):
     pool: str
     origin: Origin
     stranded: Mapping[str, int]
-    refused: tuple[RefusedShape, ...]
-    fitting: tuple[int, ...]
-
-    @property
-    def text(self) -> str:
-        """The obstacles of the shapes in words, without repetition."""
-        return "; ".join(dict.fromkeys(each.obstacle.text for each in self.refused))
+    text: str
+    refused: tuple[str, ...]
+    fitting: tuple[str, ...]
 
 
 class PoolTraps(Value, kw_only=True):
     """Stranded amounts in one pool. ``free`` are the free sums of the same resources.
 
-    Nodes that are ``closed`` get no new pods, so their sums are left out.
+    Nodes that are ``closed`` (cordoned or not ready) get no new pods, so their sums are left out.
     """
 
     pool: str
@@ -145,18 +142,34 @@ class PoolTraps(Value, kw_only=True):
     free: Mapping[str, int]
 
 
-class Traps(Value, kw_only=True):
-    """The traps with the most stranded devices first, and the sums of each pool."""
+class KeptAway(Value, kw_only=True):
+    """What is done, or would be: ``changed`` is empty in a dry run.
 
-    shapes: tuple[AskedShape, ...]
+    ``can_change`` says whether the nodes can be changed at all: those of a dump cannot. Pods of
+    some shape still fit on the nodes of ``still_used`` and would be kept away too.
+    """
+
+    how: Literal["cordon", "taint", "undo"]
+    is_dry_run: bool
+    can_change: bool
+    nodes: list[str]
+    over_the_cap: list[str]
+    still_used: list[str]
+    changed: list[str]
+
+
+class Traps(Value, kw_only=True, tag_field="schema", tag="numalet.fleet-traps/1"):
+    """The traps with the most stranded devices first, and the sums of each pool.
+
+    Of ``cpu`` the amounts are thousandths of a CPU, of memory and huge pages bytes.
+    """
+
+    stranded: Mapping[str, int]
     traps: tuple[Trap, ...]
     pools: tuple[PoolTraps, ...]
-    undecided: int
-    origins: Mapping[Origin, int]
-
-    @property
-    def stranded(self) -> dict[str, int]:
-        return _sum(each.stranded for each in self.traps)
+    shapes: tuple[TrapShape, ...]
+    origins: Origins
+    kept_away: KeptAway | None = None
 
 
 def shapes_of(cluster: Cluster) -> tuple[AskedShape, ...]:
@@ -167,9 +180,13 @@ def traps(
     cluster: Cluster,
     asked: Sequence[ClusterPod] | None = None,
     finder: TrapFinder | None = None,
+    names: Sequence[str] = (),
 ) -> Traps:
-    """Find the trap nodes for these shapes, by default for those of the cluster's own pods."""
-    return (finder or TrapFinder()).find(cluster, asked)
+    """Find the trap nodes for these shapes, by default for those of the cluster's own pods.
+
+    ``names`` are those of the shapes; the default are the names of their pods.
+    """
+    return (finder or TrapFinder()).find(cluster, asked, names)
 
 
 class _Stranded(Value):
@@ -195,11 +212,17 @@ class TrapFinder:
     def shapes_of(self, cluster: Cluster) -> tuple[AskedShape, ...]:
         return self._counts.of(cluster.pods)
 
-    def find(self, cluster: Cluster, asked: Sequence[ClusterPod] | None = None) -> Traps:
+    def find(
+        self,
+        cluster: Cluster,
+        asked: Sequence[ClusterPod] | None = None,
+        names: Sequence[str] = (),
+    ) -> Traps:
         if asked is None:
             known = self.shapes_of(cluster)
         else:
             known = tuple(AskedShape(kube_scheduler.as_new(each)) for each in asked)
+        names = names or [str(each.pod.pod) for each in known]
         keys = [shapes.key_of(each.pod) for each in known]
         # Numbers instead of positions: the cached facts stay valid while only the order of the
         # shapes changes, as it does with every pod.
@@ -216,14 +239,20 @@ class TrapFinder:
             positions.setdefault(self._numbers[key], []).append(at)
         trapped = {name: each for name, each in traps_by_node.items() if each is not None}
         every = [
-            _trap(cluster.nodes[name], each, positions) for name, each in sorted(trapped.items())
+            _trap(cluster.nodes[name], each, positions, names)
+            for name, each in sorted(trapped.items())
         ]
         return Traps(
-            shapes=known,
+            stranded=_sum(each.stranded for each in every),
             traps=tuple(sorted(every, key=lambda each: (*_weight(each.stranded), each.node))),
             pools=_by_pool(cluster, every, self.assessor.free(cluster)),
-            undecided=len(cluster.undecided),
-            origins=cluster.origins(),
+            shapes=tuple(
+                TrapShape(
+                    shape=name, amounts=each.amounts, running=each.running, waiting=each.waiting
+                )
+                for name, each in zip(names, known, strict=True)
+            ),
+            origins=parts.origins(cluster),
         )
 
     def _anew(
@@ -263,15 +292,22 @@ def _stranded(
     return _Stranded(stranded, of_it, fitting)
 
 
-def _trap(node: ClusterNode, on: _Stranded, positions: Mapping[int, Sequence[int]]) -> Trap:
-    refused = [RefusedShape(at, why) for number, why in on.refused for at in positions[number]]
+def _trap(
+    node: ClusterNode,
+    on: _Stranded,
+    positions: Mapping[int, Sequence[int]],
+    names: Sequence[str],
+) -> Trap:
+    refused = sorted((at, why.text) for number, why in on.refused for at in positions[number])
+    fitting = sorted(at for number in on.fitting for at in positions[number])
     return Trap(
         node=node.name,
         pool=node.pool,
         origin=node.origin,
         stranded=on.stranded,
-        refused=tuple(sorted(refused, key=lambda each: each.shape)),
-        fitting=tuple(sorted(at for number in on.fitting for at in positions[number])),
+        text="; ".join(dict.fromkeys(text for _, text in refused)),
+        refused=tuple(names[at] for at, _ in refused),
+        fitting=tuple(names[at] for at in fitting),
     )
 
 

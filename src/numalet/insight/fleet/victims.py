@@ -11,7 +11,7 @@ from numalet.core.cluster.cluster import Cluster, ClusterPod
 from numalet.core.model import cpu_set, pod_demand, resources
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value
-from numalet.core.snapshot.placement import Placement
+from numalet.insight.fleet.parts import FleetPlacement
 from numalet.wording import numbers
 
 
@@ -23,17 +23,17 @@ class HeldWords(Value):
     memory: str
 
 
-def held(placements: Mapping[str, Placement]) -> HeldWords:
+def held(placements: Mapping[str, FleetPlacement]) -> HeldWords:
     """Format the placements; devices without known ids are numbered."""
     devices: dict[str, list[str]] = {}
     memory: dict[str, int] = {}
     cpus: set[int] = set()
     for each in placements.values():
-        cpus |= each.cpus
+        cpus |= cpu_set.parse(each.cpus)
         for resource, ids in each.devices.items():
             devices.setdefault(resource, []).extend(ids)
         for block in each.memory:
-            memory[block.resource] = memory.get(block.resource, 0) + block.size_bytes
+            memory[block.type] = memory.get(block.type, 0) + block.size_bytes
     shown = (f"{resource} {_devices(ids)}" for resource, ids in sorted(devices.items()))
     return HeldWords("; ".join(shown) or "-", cpu_set.text(cpus) or "-", numbers.amounts(memory))
 

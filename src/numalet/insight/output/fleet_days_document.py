@@ -6,11 +6,17 @@ from collections.abc import Iterable
 from typing import Final, Literal
 
 from numalet.core.cluster.cluster import Cluster, ClusterPod
-from numalet.insight.fleet.replay import SECONDS_PER_HOUR, ReplayAnswer, ReplayedDay, ReplayRules
-from numalet.insight.fleet.traps import Traps, shapes_of, traps
+from numalet.insight.fleet import parts
+from numalet.insight.fleet.parts import Origins
+from numalet.insight.fleet.replay import (
+    SECONDS_PER_HOUR,
+    ReplayAnswer,
+    ReplayedDay,
+    ReplayRules,
+    Sample,
+)
+from numalet.insight.fleet.traps import shapes_of, traps
 from numalet.insight.fleet.variants import Side, WhatIf
-from numalet.insight.output import fleet_fit_document
-from numalet.insight.output.fleet_fit_document import OriginsDocument
 from numalet.insight.output.json_schema import OutputDocument
 from numalet.wording import kubelet_start
 
@@ -55,17 +61,7 @@ class FleetWhatIfDocument(OutputDocument, kw_only=True):
     schema: Literal["numalet.fleet-what-if/1"]
     before: FleetSideDocument
     after: FleetSideDocument
-    origins: OriginsDocument
-
-
-class SampleDocument(OutputDocument, kw_only=True):
-    """One moment of the day."""
-
-    at_seconds: float
-    running_pods: int
-    waiting_pods: int
-    waiting_devices: int
-    free_devices: int
+    origins: Origins
 
 
 class ReplayedDayDocument(OutputDocument, kw_only=True):
@@ -82,7 +78,7 @@ class ReplayedDayDocument(OutputDocument, kw_only=True):
     waiting_device_hours: float
     wanted_idle_device_hours: float
     end_seconds: float
-    samples: list[SampleDocument]
+    samples: list[Sample]
 
 
 class FleetReplayDocument(OutputDocument, kw_only=True):
@@ -101,7 +97,7 @@ class FleetReplayDocument(OutputDocument, kw_only=True):
     waited_device_hours: float
     blind: ReplayedDayDocument
     seeing: ReplayedDayDocument
-    origins: OriginsDocument
+    origins: Origins
 
 
 def of_what_if(cluster: Cluster, answer: WhatIf) -> FleetWhatIfDocument:
@@ -109,7 +105,7 @@ def of_what_if(cluster: Cluster, answer: WhatIf) -> FleetWhatIfDocument:
         schema=WHAT_IF_SCHEMA,
         before=_side(answer.before, cluster),
         after=_side(answer.after, cluster),
-        origins=fleet_fit_document.origins(cluster),
+        origins=parts.origins(cluster),
     )
 
 
@@ -124,7 +120,7 @@ def of_replay(cluster: Cluster, answer: ReplayAnswer, rules: ReplayRules) -> Fle
         waited_device_hours=round(answer.waited_device_hours, 3),
         blind=_day(answer.blind),
         seeing=_day(answer.seeing),
-        origins=fleet_fit_document.origins(cluster),
+        origins=parts.origins(cluster),
     )
 
 
@@ -134,14 +130,9 @@ def share_of(waiting_seconds: Iterable[float], share: float) -> float:
     return every[min(int(len(every) * share), len(every) - 1)] if every else 0.0
 
 
-def stranded_in(side: Side, cluster: Cluster) -> Traps:
-    """Return the traps of one side, for the shapes of the cluster's pods."""
-    # The shapes of the cluster before the change, so that both sides are comparable.
-    return traps(side.cluster, [each.pod for each in shapes_of(cluster)])
-
-
 def _side(side: Side, cluster: Cluster) -> FleetSideDocument:
-    answer = stranded_in(side, cluster)
+    # The shapes of the cluster before the change, so that both sides are comparable.
+    answer = traps(side.cluster, [each.pod for each in shapes_of(cluster)])
     pools = side.cluster.pools()
     return FleetSideDocument(
         running=side.running,
@@ -150,7 +141,7 @@ def _side(side: Side, cluster: Cluster) -> FleetSideDocument:
         admitted=_names(side.admitted),
         waiting=_names(side.waiting),
         refused={name: kubelet_start.text(why) for name, why in sorted(side.refused.items())},
-        stranded=answer.stranded,
+        stranded=dict(answer.stranded),
         pools=[
             FleetPoolDocument(
                 pool=each.pool,
@@ -182,14 +173,5 @@ def _day(day: ReplayedDay) -> ReplayedDayDocument:
         waiting_device_hours=round(day.waiting_device_seconds / SECONDS_PER_HOUR, 3),
         wanted_idle_device_hours=round(day.wanted_idle_device_seconds / SECONDS_PER_HOUR, 3),
         end_seconds=day.end_seconds,
-        samples=[
-            SampleDocument(
-                at_seconds=each.at_seconds,
-                running_pods=each.running_pods,
-                waiting_pods=each.waiting_pods,
-                waiting_devices=each.waiting_devices,
-                free_devices=each.free_devices,
-            )
-            for each in day.samples
-        ],
+        samples=list(day.samples),
     )

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from numalet.core.cluster.cluster import Cluster, ClusterPod
+from numalet.insight.fleet import parts
 from numalet.insight.fleet.free import NodeAnswer
 from numalet.insight.fleet.free_copies import CopiesAnswer
 from numalet.insight.fleet.moves import AdmissionStep, MovePlan, Step
+from numalet.insight.fleet.parts import FleetPlacement, Origins
 from numalet.insight.fleet.victims import priority
-from numalet.insight.output import fleet_fit_document
-from numalet.insight.output.fleet_fit_document import FleetPlacementDocument, OriginsDocument
 from numalet.insight.output.json_schema import OutputDocument
 
 SCHEMA: Final = "numalet.fleet-free/1"
@@ -47,7 +47,7 @@ class FreeNodeDocument(OutputDocument, kw_only=True):
     kept: dict[str, str]
     rejection: str | None
     never: str
-    containers: dict[str, FleetPlacementDocument]
+    containers: dict[str, FleetPlacement]
 
 
 class MoveStepDocument(OutputDocument, kw_only=True):
@@ -58,7 +58,7 @@ class MoveStepDocument(OutputDocument, kw_only=True):
     name: str
     uid: str
     node: str
-    containers: dict[str, FleetPlacementDocument]
+    containers: dict[str, FleetPlacement]
 
 
 class MovePlanDocument(OutputDocument, kw_only=True):
@@ -96,7 +96,7 @@ class FleetFreeDocument(OutputDocument, kw_only=True):
     nodes: list[FreeNodeDocument]
     plan: MovePlanDocument | None
     further: list[FreeCopyDocument]
-    origins: OriginsDocument
+    origins: Origins
 
 
 def of(
@@ -123,7 +123,7 @@ def of(
             )
             for each, moves in zip(copies.copies[1:], plans[1:], strict=True)
         ],
-        origins=fleet_fit_document.origins(cluster),
+        origins=parts.origins(cluster),
     )
 
 
@@ -154,7 +154,7 @@ def _node(answer: NodeAnswer) -> FreeNodeDocument:
         kept={uid: why.value for uid, why in sorted(answer.kept.items())},
         rejection=None if answer.rejection is None else answer.rejection.code,
         never=answer.never,
-        containers=fleet_fit_document.placements({} if decision is None else decision.placements),
+        containers=parts.placements({} if decision is None else decision.placements),
     )
 
 
@@ -176,7 +176,7 @@ def _step(step: Step) -> MoveStepDocument:
         name=pod.name,
         uid=pod.uid,
         node=step.node_name,
-        containers=fleet_fit_document.placements(
+        containers=parts.placements(
             step.decision.placements if isinstance(step, AdmissionStep) else {}
         ),
     )

@@ -17,12 +17,13 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from numalet.insight.fleet.fit import FleetFit
+from numalet.insight.fleet.traps import Traps
 from numalet.insight.output import json_schema, state_document
 from numalet.insight.output.check_document import CheckDocument, ChecksDocument, DoctorDocument
 from numalet.insight.output.explanation_types import Explanation, ExplanationNotStartedDocument
 from numalet.insight.output.findings_document import FindingsDocument
 from numalet.insight.output.fleet_days_document import FleetReplayDocument, FleetWhatIfDocument
-from numalet.insight.output.fleet_fit_document import FleetFitDocument, FleetTrapsDocument
 from numalet.insight.output.fleet_free_document import FleetFreeDocument
 from numalet.insight.output.json_schema import DIALECT, Schema
 from numalet.insight.output.machine_document import (
@@ -79,10 +80,10 @@ DOCUMENTS: Final[Mapping[str, tuple[type[Struct], ...]]] = MappingProxyType(
         "doctor": (DoctorDocument,),
         "explanation": (Explanation, ExplanationNotStartedDocument),
         "findings": (FindingsDocument,),
-        "fleet-fit": (FleetFitDocument,),
+        "fleet-fit": (FleetFit,),
         "fleet-free": (FleetFreeDocument,),
         "fleet-replay": (FleetReplayDocument,),
-        "fleet-traps": (FleetTrapsDocument,),
+        "fleet-traps": (Traps,),
         "fleet-what-if": (FleetWhatIfDocument,),
         "lab-list": (LabListDocument,),
         "machine": (MachineDocument,),

@@ -13,8 +13,7 @@ from numalet.insight.fleet import fit as fitting
 from numalet.insight.fleet import free_copies, moves
 from numalet.insight.fleet import traps as trapping
 from numalet.insight.fleet.free import FreeQuestion
-from numalet.insight.output import fleet_fit_document, fleet_free_document, json_schema
-from numalet.insight.output.fleet_fit_document import shape_name
+from numalet.insight.output import fleet_free_document, json_schema
 from numalet.insight.python_api.nodes import choices
 from numalet.insight.usecases import clusters
 from numalet.insight.usecases.clusters import ClusterSources
@@ -53,10 +52,10 @@ def fit(cluster: Cluster, pod: Shape, count: int | None = None) -> dict[str, Any
     """
     shapes = _shapes(pod)
     # For the engine, no count means as many as fit.
-    asked = [(each.pod, each.count if count is None else count or None) for each in shapes]
-    answers = fitting.fit_each(cluster, asked)
-    names = [each.name for each in shapes]
-    return json_schema.plain(fleet_fit_document.of_fits(cluster, names, answers))
+    asked = [
+        (each.name, each.pod, each.count if count is None else count or None) for each in shapes
+    ]
+    return json_schema.plain(fitting.fit_each(cluster, asked))
 
 
 def traps(cluster: Cluster, pods: Iterable[Shape] = ()) -> dict[str, Any]:
@@ -70,9 +69,9 @@ def traps(cluster: Cluster, pods: Iterable[Shape] = ()) -> dict[str, Any]:
     # A text is iterable, and would be taken letter by letter.
     given = [pods] if isinstance(pods, str | PathLike | Pod) else pods
     shapes = [shape for each in given for shape in _shapes(each)]
-    answer = trapping.traps(cluster, [each.pod for each in shapes] or None)
-    names = [each.name for each in shapes] or [shape_name(each) for each in answer.shapes]
-    return json_schema.plain(fleet_fit_document.of_traps(cluster, answer, names))
+    names = [each.name for each in shapes]
+    answer = trapping.traps(cluster, [each.pod for each in shapes] or None, names=names)
+    return json_schema.plain(answer)
 
 
 def free(cluster: Cluster, pod: Shape, *, nodes: Iterable[str] = ()) -> dict[str, Any]:

@@ -10,12 +10,12 @@ import pytest
 from numalet.core.cluster.cluster import (
     Cluster,
     ClusterNode,
-    Origin,
+    ClusterPod,
     Taint,
     TaintEffect,
     UndecidedNode,
 )
-from numalet.insight.fleet import fit
+from numalet.insight.fleet import fit, kube_scheduler, parts
 from numalet.insight.fleet.assessing import Assessor, copy_of
 from values.gpu_fleet import GPU, asking, split_fleet
 from values.made_up import MadeUp
@@ -25,25 +25,25 @@ def reasons(answer: fit.Fit) -> dict[str, tuple[str, ...]]:
     return {each.text: each.nodes for each in answer.left_out}
 
 
-def admitted_in_turn(answer: fit.Fit, cluster: Cluster) -> None:
+def admitted_in_turn(pod: ClusterPod, answer: fit.Fit, cluster: Cluster, after: Cluster) -> None:
     """Every landing is what the engine does with the copy on that node then."""
     nodes = {name: each.node for name, each in cluster.nodes.items()}
     for each in answer.landings:
-        copy = copy_of(answer.pod.pod, each.number)
+        copy = copy_of(pod.pod, each.number)
         nodes[each.node], decision = nodes[each.node].admit(copy)
         assert decision.admitted
-        assert decision.placements == each.placements
+        assert parts.placements(decision.placements) == each.containers
     for name, node in nodes.items():
-        assert node.snapshot == answer.after.nodes[name].node.snapshot
+        assert node.snapshot == after.nodes[name].node.snapshot
         if answer.asked is None:
-            assert not node.fits(answer.pod.pod)
+            assert not node.fits(pod.pod)
 
 
 @pytest.mark.parametrize(("gpus", "count"), [(1, 23), (2, 11), (4, 4), (8, 0)])
 def test_as_many_copies_as_the_engine_admits_one_after_the_other(gpus: int, count: int) -> None:
-    answer = fit.fit(split_fleet(), asking(gpus), None)
+    answer, after = fit.place(split_fleet(), asking(gpus), None)
     assert answer.count == count
-    admitted_in_turn(answer, split_fleet())
+    admitted_in_turn(asking(gpus), answer, split_fleet(), after)
     each = Counter(landing.node for landing in answer.landings)
     assert fit.capacity(split_fleet(), asking(gpus)) == each
 
@@ -52,10 +52,9 @@ def test_copies_land_where_least_is_left() -> None:
     answer = fit.fit(split_fleet(), asking(2), 3)
     assert [each.node for each in answer.landings] == ["half", "half", "split"]
     assert [each.numa_nodes for each in answer.landings] == [(0,), (0,), (0,)]
-    assert answer.landings[0].placements["main"].devices == {GPU: ("gpu0", "gpu1")}
+    assert answer.landings[0].containers["main"].devices == {GPU: ("gpu0", "gpu1")}
     assert answer.fits
     assert answer.nodes_that_fit == ("empty", "half", "seven", "split")
-    assert answer.origins == {Origin.DESCRIBED: 4}
 
 
 def test_the_others_say_what_is_free_where() -> None:
@@ -97,14 +96,16 @@ def test_what_keeps_the_scheduler_away_is_said_first() -> None:
 def test_a_question_that_is_asked_again_admits_only_what_lands() -> None:
     assessor, cluster = Assessor(), split_fleet()
     first = fit.fit(cluster, asking(4), 1, assessor)
-    table = assessor.verdicts.table(first.pod.pod)
+    table = assessor.verdicts.table(kube_scheduler.as_new(asking(4)).pod)
     before = table.admissions
     assert fit.fit(cluster, asking(4), 1, assessor) == first
     assert table.admissions == before
 
 
 def test_shapes_come_one_after_the_other() -> None:
-    one, two = fit.fit_each(split_fleet(), [(asking(4), 4), (asking(2), 2)])
+    answer = fit.fit_each(split_fleet(), [("a", asking(4), 4), ("b", asking(2), 2)])
+    assert answer.origins.described == 4
+    one, two = answer.shapes
     assert (one.count, two.count) == (4, 2)
     assert [each.node for each in two.landings] == ["seven", "split"]
 

@@ -56,10 +56,10 @@ def test_what_is_stranded_is_everything_that_none_of_the_shapes_can_have() -> No
 
 
 def test_what_other_pods_can_have_is_not_stranded() -> None:
-    answer = traps.traps(split_fleet(), [asking(4), asking(0, 2, 1)])
+    answer = traps.traps(split_fleet(), [asking(4), asking(0, 2, 1)], names=("big", "small"))
     (trap,) = answer.traps
     assert trap.stranded == {GPU: 4}
-    assert (trap.refused[0].shape, trap.fitting) == (0, (1,))
+    assert (trap.refused, trap.fitting) == (("big",), ("small",))
 
 
 def test_the_shapes_are_those_that_run_or_wait() -> None:
