@@ -293,7 +293,7 @@ async def test_the_environment_of_a_pod_that_went_is_not_on_the_disk(tmp_path: P
         assert agent_laws.broken(root, agent.controller, agent.runtime) == []
 
 
-def test_a_full_journal_begins_anew_and_keeps_the_older_one(tmp_path: Path) -> None:
+def test_a_full_journal_is_rotated_and_the_older_file_is_kept(tmp_path: Path) -> None:
     written = Journal(tmp_path, most_bytes=200)
     for number in range(20):
         written.append([{"number": number, "text": "x" * 20}])

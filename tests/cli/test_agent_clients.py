@@ -355,7 +355,7 @@ def test_logs_prints_what_was_written(
     assert _run(api, "logs", "-p", "a") == 1
 
 
-def test_top_draws_anew_on_a_terminal_until_it_is_interrupted(api: Api) -> None:
+def test_top_redraws_on_a_terminal_until_it_is_interrupted(api: Api) -> None:
     ours, theirs = pty.openpty()
     words = [sys.executable, "-m", "numalet", "top", "--every", "0.2"]
     child = subprocess.Popen(

@@ -92,7 +92,7 @@ async def test_traps_are_cordoned_and_given_back(fleet: Live, server: FakeApiSer
     assert "nothing" in (await fleet("traps", "--undo", "--yes")).out
 
 
-async def test_a_node_that_another_one_changed_is_patched_anew(
+async def test_a_node_that_another_client_changed_is_patched_again(
     fleet: Live, server: FakeApiServer
 ) -> None:
     await fleet("traps", "--shape", BIG, "--taint", "--yes", "--at-most", "1")

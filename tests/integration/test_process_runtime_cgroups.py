@@ -193,7 +193,7 @@ def test_forget_removes_the_cgroups_of_a_pod(tmp_path: Path) -> None:
     run(tmp_path, body)
 
 
-def test_a_cgroup_left_by_an_earlier_attempt_is_made_anew(tmp_path: Path) -> None:
+def test_a_cgroup_left_by_an_earlier_attempt_is_recreated(tmp_path: Path) -> None:
     async def body(stage: Stage) -> None:
         stage.tree.make(PATH)
         stage.tree.write(PATH, "memory.max", "4096")

@@ -149,7 +149,7 @@ async def test_what_is_hidden_or_deaf_holds_up_nobody(root: Path) -> None:
         await hidden.stop()
 
 
-async def test_a_plugin_that_registered_anew_elsewhere_is_not_let_go_of_with_its_old_socket(
+async def test_a_plugin_that_registered_again_elsewhere_stays_when_its_old_socket_is_removed(
     root: Path,
 ) -> None:
     async with looked_after(root) as (folder, heard):

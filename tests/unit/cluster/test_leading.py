@@ -256,7 +256,7 @@ async def test_what_a_person_writes_into_the_lease_stays_and_costs_no_lead() -> 
 
 
 @in_simulated_time
-async def test_a_lease_that_is_deleted_is_made_anew() -> None:
+async def test_a_deleted_lease_is_created_again() -> None:
     api = StoredLeases()
     async with running(api, "a", "b") as (a, b):
         api.store.remove(Target.of(LEASE.path))

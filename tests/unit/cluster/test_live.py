@@ -111,7 +111,7 @@ async def test_it_is_what_a_dump_would_be(tmp_path: Path) -> None:
         assert live.cluster() is cluster
 
 
-async def test_only_what_changed_is_made_anew(tmp_path: Path) -> None:
+async def test_only_changed_objects_are_built_again(tmp_path: Path) -> None:
     async with at_work() as (kubelets, live):
         kubelets.state("b", 3)
         await until_equal(live, kubelets, tmp_path)

@@ -72,7 +72,7 @@ def test_a_finding_becomes_a_note() -> None:
     assert note.fix
 
 
-def test_a_removed_pod_has_no_row_and_a_restart_decides_anew() -> None:
+def test_a_removed_pod_has_no_row_and_a_restart_decides_again() -> None:
     scenario = Path(__file__).parents[2] / "scenarios" / "extension-of-a-hint.yaml"
     prepared = simulating.prepare(SimulateInputs(pods=[str(scenario)]))
     assert not isinstance(prepared.session, StartRefused)

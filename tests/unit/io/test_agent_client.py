@@ -85,7 +85,7 @@ def test_a_refusal_that_is_no_status_is_reported_as_it_came(folder: Path) -> Non
     assert caught.value.message == "wrong"
 
 
-def test_a_connection_that_was_closed_meanwhile_is_made_anew(folder: Path) -> None:
+def test_a_connection_that_was_closed_meanwhile_is_opened_again(folder: Path) -> None:
     answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
     with _answering(folder / "sock", answer, answer), AgentClient(folder / "sock") as client:
         assert client.get("/x") == {}

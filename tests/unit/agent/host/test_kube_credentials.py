@@ -44,7 +44,7 @@ def test_it_is_kept_while_it_is_good(tmp_path: Path) -> None:
         ({"name": "n"}, False),
     ],
 )
-def test_a_certificate_that_will_not_do_is_made_anew(
+def test_an_unusable_certificate_is_created_again(
     tmp_path: Path, changes: dict[str, object], is_new: bool
 ) -> None:
     before = _own(tmp_path)
@@ -54,7 +54,7 @@ def test_a_certificate_that_will_not_do_is_made_anew(
 
 
 @pytest.mark.parametrize("name", ["ca.crt", "tls.crt", "tls.key"])
-def test_files_that_do_not_belong_together_are_made_anew(tmp_path: Path, name: str) -> None:
+def test_files_that_do_not_belong_together_are_created_again(tmp_path: Path, name: str) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     mine, other = _own(tmp_path / "a"), _own(tmp_path / "b")
@@ -66,7 +66,7 @@ def test_files_that_do_not_belong_together_are_made_anew(tmp_path: Path, name: s
     context.load_cert_chain(again.certificate, again.key)
 
 
-def test_a_token_that_is_lost_or_short_is_made_anew(tmp_path: Path) -> None:
+def test_a_lost_or_short_token_is_created_again(tmp_path: Path) -> None:
     first = _own(tmp_path).token
     path = tmp_path / "kube-api" / "token"
     path.write_text("short\n")

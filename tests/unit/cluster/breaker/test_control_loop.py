@@ -162,7 +162,7 @@ async def test_who_leads_after_everything_was_listed_says_that_it_is_known(
         await ended(running.task)
 
 
-async def test_a_breaker_that_begins_anew_goes_on(server: FakeApiServer, tmp_path: Path) -> None:
+async def test_a_restarted_breaker_continues(server: FakeApiServer, tmp_path: Path) -> None:
     fail(server, 10, OF_WEB)
     for _ in range(2):
         async with acting(server, tmp_path / "audit") as running:

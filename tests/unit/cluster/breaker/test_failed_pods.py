@@ -143,7 +143,7 @@ async def test_what_went_while_the_server_was_away_is_gone_too(server: FakeApiSe
         assert followed.to_plan() == ["db-0"]
 
 
-async def test_of_a_pod_only_a_part_is_kept_unless_it_asks_to_be_created_anew(
+async def test_only_a_part_of_a_pod_is_kept_unless_it_requests_recreation(
     server: FakeApiServer,
 ) -> None:
     wanted = {"numalet.dev/recreate": "true"}

@@ -105,7 +105,7 @@ async def test_a_pod_is_deleted(server: FakeApiServer, performing: Performing) -
     assert names(server, PODS) == []
 
 
-async def test_a_pod_that_was_changed_or_made_anew_is_left(
+async def test_a_pod_that_was_changed_or_replaced_is_not_deleted(
     server: FakeApiServer, performing: Performing
 ) -> None:
     planned = prune(server.put(f"{PODS}/a", failed_pods.pod("a")))
@@ -135,7 +135,7 @@ def recreate(old: dict[str, Any]) -> RecreatePod:
     )
 
 
-async def test_a_bare_pod_is_created_anew_and_then_deleted(
+async def test_a_bare_pod_is_recreated_and_then_deleted(
     server: FakeApiServer, performing: Performing
 ) -> None:
     old = server.put(f"{PODS}/bare", failed_pods.pod("bare"))
@@ -145,7 +145,7 @@ async def test_a_bare_pod_is_created_anew_and_then_deleted(
     assert names(server, PODS) == ["bare-again-1"]
 
 
-async def test_a_bare_pod_that_was_created_anew_before_a_crash_is_deleted(
+async def test_a_bare_pod_that_was_recreated_before_a_crash_is_deleted(
     server: FakeApiServer, performing: Performing
 ) -> None:
     old = server.put(f"{PODS}/bare", failed_pods.pod("bare"))

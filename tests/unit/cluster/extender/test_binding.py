@@ -200,7 +200,7 @@ async def test_a_node_that_is_left_alone_gets_no_pod() -> None:
         assert at.node_of("two") == ""
 
 
-async def test_an_extender_that_began_anew_after_the_filter_binds_too() -> None:
+async def test_an_extender_that_restarted_after_the_filter_binds_too() -> None:
     async with at_work() as at, gated(at.server) as (state, gate):
         assert at.state.filtered(at.state.live.pods["x"], ["a"]).passed == ["a"]
         asked = BindingArguments(pod_uid="x", node="a")

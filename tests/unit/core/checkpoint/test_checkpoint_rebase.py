@@ -135,7 +135,7 @@ def test_of_groups_that_overlap_one_is_kept() -> None:
     assert ContainerKey("u9", "c") in result.kept[MEMORY]
 
 
-def test_a_file_that_is_accepted_by_chance_is_made_anew() -> None:
+def test_a_file_that_is_accepted_by_chance_is_written_again() -> None:
     """Group {0} was given on a node of the group {0,1}: the order of looking decides."""
     value = json.loads(FILES[MEMORY])
     value["entries"]["u9"] = {"c": [{"numaAffinity": [1], "type": "memory", "size": 0}]}

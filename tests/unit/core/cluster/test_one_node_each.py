@@ -107,7 +107,7 @@ def test_nodes_with_every_number_in_common_have_one_state(
     assert forgotten.state is forgotten.state
 
 
-def test_a_full_table_of_states_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_table_of_states_is_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verdicts, "_MOST_KEYS", 1)
     table = Verdicts().table(gpu_fleet.pod("p", 4))
     reader, node = FactReader(), gpu_fleet.empty()

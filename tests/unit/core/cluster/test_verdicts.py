@@ -72,7 +72,7 @@ def test_nodes_that_are_gone_are_forgotten() -> None:
     assert len(table.table(asks)._by_name) == 50
 
 
-def test_a_full_table_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_table_is_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verdicts, "_MOST_KEYS", 1)
     monkeypatch.setattr(facts, "_MOST_CLASSES", 1)
     table, every = Verdicts(), fleet()[:3]

@@ -51,7 +51,7 @@ def test_a_pod_that_has_begun_waits_for_nobody_any_more() -> None:
     assert next_steps(of, gone, at(1), {"small"}).finished
 
 
-def test_who_is_evicted_again_is_waited_for_anew() -> None:
+def test_a_pod_that_is_evicted_again_is_awaited_again() -> None:
     run = folding.after_evicted(accepted(), [leaving("small", 10), leaving("large", 45)])
     again = folding.after_evicted(run, [leaving("small", 90)])
     assert again.evicted == (leaving("large", 45), leaving("small", 90))
@@ -196,7 +196,7 @@ def test_the_earliest_pause_is_looked_for() -> None:
     assert next_steps(workload(("a", "a2")), run, at(5)).due_again_at == at(12)
 
 
-def test_a_container_that_ran_for_long_begins_anew() -> None:
+def test_the_back_off_is_reset_after_a_long_run() -> None:
     run = crashes(1, 2, 13)
     assert run.of("a").back_off_seconds == 20
     run = ran(run, "a", 33, 33 + 601, code=1)

@@ -57,7 +57,7 @@ def made(pod: RejectedPod, after_seconds: float, *nodes: Any) -> list[RecreatePo
     return [each for each in actions if isinstance(each, RecreatePod)]
 
 
-def test_it_is_created_anew_after_a_pause_under_another_name() -> None:
+def test_it_is_recreated_after_a_pause_under_another_name() -> None:
     state, actions = plan([bare()], facts([roomy("n1")]), START + 9)
     assert (actions, state.again_at_seconds) == ((), START + 10)
     (action,) = made(bare(), 10)

@@ -84,7 +84,7 @@ def test_once_there_is_room_a_pod_runs_and_the_node_is_closed_again() -> None:
     assert len(storm.log) - before <= 3
 
 
-def test_a_breaker_that_begins_anew_keeps_what_stands_on_the_nodes() -> None:
+def test_a_restarted_breaker_keeps_the_taints_of_the_nodes() -> None:
     storm = world()
     for _ in range(5):
         storm.run(5)

@@ -30,7 +30,7 @@ def test_each_refusal_doubles_the_time_up_to_ten_minutes() -> None:
     assert lengths(*[0.0] * 9) == [10, 20, 40, 80, 160, 320, 600, 600, 600]
 
 
-def test_after_a_long_time_it_begins_anew() -> None:
+def test_after_a_long_time_the_back_off_is_reset() -> None:
     assert lengths(0.0, 609.0) == [10, 20]
     assert lengths(0.0, 610.0) == [10, 10]
 

@@ -81,7 +81,7 @@ def test_a_promise_outlives_a_node_that_is_not_known_for_a_while() -> None:
     assert pods_on(every, "a") == ["p"]
 
 
-def test_a_long_list_of_changes_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_list_of_changes_is_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expected_nodes, "_MOST_CHANGES", 2)
     every = nodes("a")
     for _ in range(3):

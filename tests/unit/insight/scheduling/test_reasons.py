@@ -163,7 +163,7 @@ def test_a_manager_that_does_not_allocate(provider: str, cause: Reason, words: s
     assert text(gpu_fleet.empty("none"), gpu_fleet.pod("p", 0, 0, 0), refused) == words
 
 
-def test_a_full_memory_of_texts_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_cache_of_texts_is_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filtering, "_MOST_TEXTS", 1)
     every = ExpectedNodes()
     for name, node in gpu_fleet.split_fleet().nodes.items():

@@ -40,7 +40,7 @@ def test_a_node_that_did_not_change_is_not_decided_again() -> None:
     assert admitted(memory, every) == {"half", "seven", "split"}
 
 
-def test_who_knows_of_changes_that_are_forgotten_begins_anew(
+def test_a_reader_that_missed_changes_reads_all_nodes_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(expected_nodes, "_MOST_CHANGES", 1)

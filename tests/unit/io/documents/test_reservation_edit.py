@@ -125,7 +125,7 @@ def test_an_entry_without_node_is_that_of_node_0_and_may_lack_limits() -> None:
 
 
 @pytest.mark.parametrize("value", ["", " []", " null", " [{numaNode: 0, limits: {memory: 1Gi}}]"])
-def test_a_field_that_is_no_block_is_made_anew_and_keeps_its_comment(value: str) -> None:
+def test_a_field_in_another_style_is_rewritten_and_keeps_its_comment(value: str) -> None:
     text = HEAD + f"reservedMemory:{value} # why\nmaxPods: 5\n"
     assert edited(text, {0: "2Gi"}) == (
         HEAD + "reservedMemory:  # why\n- numaNode: 0\n  limits:\n    memory: 2Gi\nmaxPods: 5\n"

@@ -213,7 +213,7 @@ async def test_pages_are_of_one_moment() -> None:
             )
 
 
-async def test_pages_that_the_server_forgot_are_asked_for_anew_and_never_mixed() -> None:
+async def test_expired_pages_are_listed_again_and_never_mixed() -> None:
     async with fake_api_server.running() as server:
         for number in range(10):
             server.put(f"{PATH}/{number}", valued(number))
