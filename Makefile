@@ -32,6 +32,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup hooks demo fmt lint types test property conformance cover sample thorough bench
+.PHONY: oracle oracle-test record differential
 .PHONY: schemas docs pictures protos check crash soak lab cluster cluster-large image image-test browser systems clean
 
 help:  ## this list
@@ -89,6 +90,25 @@ cover: $(READY)  ## the whole suite; branch coverage is 100 % where there are no
 	$(TOOLS)/coverage report --fail-under=100 --include='$(PURE_FILES)'
 	@echo "--- the others"
 	$(TOOLS)/coverage report --fail-under=90 --omit='$(PURE_FILES)'
+
+# The managers of a real kubelet, as a Go program. Only these targets need Go and its module proxy.
+RELEASE ?= 1.37.2
+SECONDS ?= 60
+ORACLES := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/numalet/oracle
+
+oracle:  ## the recorder of a kubelet's decisions, into the cache; RELEASE=1.37.2
+	@mkdir -p $(ORACLES)/$(RELEASE)
+	oracle/build $(RELEASE) $(ORACLES)/$(RELEASE)/oracle
+	@$(ORACLES)/$(RELEASE)/oracle version
+
+oracle-test:  ## go vet and go test of the oracle; RELEASE=1.37.2
+	oracle/check $(RELEASE)
+
+record: $(READY)  ## what a release decides in the known scenarios, compared with the release before
+	PYTHONPATH=tests $(TOOLS)/python -m differential.record $(RELEASE) $(if $(INPUTS),--inputs $(INPUTS))
+
+differential: $(READY)  ## random scenarios: numalet against the oracle; RELEASE=1.37.2 SECONDS=60 SEED=N
+	PYTHONPATH=tests $(TOOLS)/python -m differential.run $(RELEASE) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 # NUMALET_CRASH_SEED chooses other manifests and other moments.
 crash: $(READY)  ## kill agents 500 times (CRASHES=N) wherever they touch the world

@@ -1,0 +1,109 @@
+"""Compare numalet with a real kubelet's managers on random scenarios.
+
+    PYTHONPATH=tests .venv/bin/python -m differential.run 1.37.2 --seconds 60
+
+prints the seed, with which the run can be repeated, and counts at the end. Every kind of
+difference is made small and written to a file that ``numalet replay`` reads; the exit status is
+then 1. A scenario is added to the tests by moving its file to ``tests/scenarios``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from differential import judging, oracle_program, random_scenarios, shrinking
+from differential.judging import Judged, Verdict
+from differential.oracle_program import Oracle
+from differential.shrinking import Scenario
+
+BATCH: Final = 40
+"""Scenarios that the oracle gets at once."""
+
+MOST_KINDS: Final = 10
+"""Kinds of differences after which a run ends: something more general is wrong then."""
+
+
+def compare(oracle: Oracle, seed: int, seconds: float) -> tuple[Counter[Verdict], dict[str, Found]]:
+    """Compare for some time; return the counts, and the first scenario of each kind."""
+    counts: Counter[Verdict] = Counter()
+    kinds: dict[str, Found] = {}
+    for scenarios, results in _judged(oracle, seed, time.monotonic() + seconds):
+        for scenario, judged in zip(scenarios, results, strict=True):
+            counts[judged.verdict] += 1
+            if judged.verdict is Verdict.DIFFERENT:
+                kinds.setdefault(judged.kind, (scenario, judged))
+        if len(kinds) >= MOST_KINDS:
+            break
+    return counts, kinds
+
+
+Found = tuple[Scenario, Judged]
+
+
+def _judged(
+    oracle: Oracle, seed: int, until: float
+) -> Iterator[tuple[list[Scenario], list[Judged]]]:
+    """Judge one batch after the other. The oracle records the next one meanwhile."""
+    number = 0
+    with ThreadPoolExecutor(max_workers=2) as threads:
+        waiting: list[tuple[list[Scenario], Future[list[Judged]]]] = []
+        while time.monotonic() < until or waiting:
+            while time.monotonic() < until and len(waiting) < 2:
+                batch = [
+                    random_scenarios.scenario(seed, each, oracle.release)
+                    for each in range(number, number + BATCH)
+                ]
+                number += BATCH
+                waiting.append((batch, threads.submit(judging.judge, oracle, batch)))
+            batch, result = waiting.pop(0)
+            yield batch, result.result()
+
+
+def write_smallest(oracle: Oracle, kind: str, found: Found, folder: Path) -> Path:
+    """Make the scenario of a difference small, and write it with the kubelet's outcome."""
+    scenario, judged = found
+    shows = partial(judging.still_different, oracle, kind)
+    small = shrinking.smallest(scenario, shows)
+    recorded = oracle.record([small], runs=judging.CHANCE_RUNS).lines
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{scenario['name']}-{oracle.release}.jsonl"
+    file.write_bytes(recorded.get(small["name"], judged.line))
+    return file
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("version", help="version of Kubernetes, such as 1.37.2")
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=None, help="a new one by default")
+    parser.add_argument("--into", type=Path, default=Path("build/differential"))
+    arguments = parser.parse_args()
+    seed = random.SystemRandom().randrange(1 << 31) if arguments.seed is None else arguments.seed
+    print(f"seed {seed}: make differential RELEASE={arguments.version} SEED={seed}", flush=True)
+    try:
+        oracle = oracle_program.build(arguments.version)
+        counts, kinds = compare(oracle, seed, arguments.seconds)
+    except oracle_program.OracleFailedError as error:
+        print(f"cannot compare: {error}", file=sys.stderr)
+        return 2
+    total = sum(counts.values())
+    listed = ", ".join(f"{counts[each]} {each.value}" for each in Verdict if counts[each])
+    print(f"{total} scenarios with Kubernetes {arguments.version}: {listed}", flush=True)
+    for kind, (scenario, judged) in kinds.items():
+        print(f"\n{kind}, in {scenario['name']}\n  {judged.reason[:600]}", flush=True)
+        file = write_smallest(oracle, kind, (scenario, judged), arguments.into)
+        print(f"  small scenario: {file}", flush=True)
+    return 1 if kinds else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
