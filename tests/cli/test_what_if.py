@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 from cli.commands import CONFIGURED, EXAMPLES, GUARANTEED, RESERVED, SECOND, Ended, Runner, pod
-from numalet.insight.output import json_schema, what_if_document
+from numalet.insight.explain.matrix import Matrix
+from numalet.insight.output import json_schema
 
 GOLDEN = Path(__file__).parent / "golden"
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -68,10 +69,10 @@ def test_the_page_shows_what_is_printed() -> None:
 def test_documents_keep_to_their_schema(numalet: Runner, pods: str) -> None:
     arguments = ("-m", "9n1c1t", "--options", "prefer-closest-numa-nodes=true", "--orders=2")
     text = small(numalet, *arguments, pods, "-o", "json").out
-    found = msgspec.json.decode(text, type=what_if_document.Matrix)
+    found = msgspec.json.decode(text, type=Matrix)
     assert len(found.variants) == 14
     recorded = json.loads((DOCS / "schemas" / "what-if.json").read_text(encoding="utf-8"))
-    assert json_schema.of(what_if_document.Matrix) == recorded
+    assert json_schema.of(Matrix) == recorded
 
 
 def test_all_policies_and_scopes_are_compared(numalet: Runner) -> None:

@@ -113,14 +113,12 @@ def _run(comparison: Comparison, given: WhatIfOptions) -> int:
     """Prepare, compare, print; return the exit status."""
     from numalet.cli import what_if_view
     from numalet.cli.output import show_findings
-    from numalet.insight import decision_notes
     from numalet.insight.usecases import comparing as gathering
 
     prepared = gathering.compare(comparison)
     show_findings(prepared.notes)
     rows = _rows(prepared, given.orders, given.seed)
-    runs = [run for row in rows for run in row.runs]
-    noted = [note for run in runs for note in decision_notes.notes(run.beside)]
+    noted = [note for row in rows for note in row.notes]
     show_findings(each for at, each in enumerate(noted) if each not in noted[:at])
     if given.pictures.are_wanted:
         _write_page(rows, given.pictures)
@@ -133,7 +131,9 @@ def _write_page(rows: list[VariantRow], pictures: PictureFiles) -> None:
     from numalet.pages import file, what_if_page
 
     origin = drawing_options.origin()
-    pictures.write(html=lambda: file.file("What if", what_if_page.body(rows, origin)))
+    pictures.write(
+        html=lambda: file.file("What if", what_if_page.body([row.document for row in rows], origin))
+    )
 
 
 def _rows(prepared: PreparedMatrix, orders: int, seed: int) -> list[VariantRow]:

@@ -14,9 +14,8 @@ from numalet.core.config.behaviour import Mode
 from numalet.core.config.rules import StartStage
 from numalet.core.model import resources
 from numalet.insight.explain import matrix
-from numalet.insight.explain.matrix import VariantRow
-from numalet.insight.output import what_if_document
-from numalet.wording import explanations, kubelet, kubelet_start, numbers, releases
+from numalet.insight.explain.matrix import Matrix, VariantDocument, VariantRow
+from numalet.wording import explanations, kubelet_start, numbers, releases
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -30,9 +29,10 @@ _MOST_REJECTED: Final = 20
 def show(rows: Sequence[VariantRow], seed: int, chosen: MatrixFormat) -> None:
     match chosen:
         case MatrixFormat.JSON:
-            output.print_document(what_if_document.matrix(rows, seed), OutputFormat.JSON)
+            document = Matrix("numalet.what-if/1", seed, [row.document for row in rows])
+            output.print_document(document, OutputFormat.JSON)
         case MatrixFormat.CSV:
-            output.print_rows(matrix.table(rows))
+            output.print_rows(matrix.table(row.document for row in rows))
         case MatrixFormat.TABLE:
             output.print_all(_tables(rows))
         case _:
@@ -43,15 +43,15 @@ def _tables(rows: Sequence[VariantRow]) -> Iterator[RenderableType]:
     from rich.table import Table
     from rich.text import Text
 
-    named = [_names(row) for row in rows]
+    named = [_names(row.document) for row in rows]
     differing = _differing(rows)
     yield from _replay_refused(rows, differing)
     for at, name in enumerate(_NAMES):
         if at not in differing and named[0][at]:
             yield Text(output.printable(f"{name}: {named[0][at]}"))
-    runs = max(len(row.runs) for row in rows)
+    runs = max(len(row.document.runs) for row in rows)
     orders = f", {runs} orders: fewest-median-most" if runs > 1 else ""
-    yield Text(f"pods: {rows[0].pods}{orders}")
+    yield Text(f"pods: {rows[0].document.pods}{orders}")
     yield Text("")
     table = Table(box=None, pad_edge=False, header_style="bold")
     for at in differing:
@@ -76,8 +76,8 @@ def _replay_refused(
     by_pod: dict[str, list[VariantRow]] = {}
     started = [row for row in rows if row.refused is None]
     for row in started:
-        for pod, _ in row.runs[0].replay_refused:
-            by_pod.setdefault(str(pod), []).append(row)
+        for each in row.document.runs[0].replay_refused:
+            by_pod.setdefault(each.pod, []).append(row)
     refused = [(pod, _by(by, started, differing)) for pod, by in by_pod.items()]
     if refused:
         for line in explanations.variants_refuse(refused):
@@ -94,40 +94,36 @@ def _by(
     return "; ".join(_called(row, differing) for row in those)
 
 
-def _names(row: VariantRow) -> tuple[str, ...]:
-    variant = row.variant
-    options = variant.options
-    shown = "" if options is None else matrix.option_text(options) or "none"
-    scope = "-" if variant.policy == "none" else variant.scope
-    mode = variant.config.behaviour.mode
+def _names(row: VariantDocument) -> tuple[str, ...]:
+    shown = "" if row.options is None else matrix.option_text(row.options) or "none"
+    scope = "-" if row.policy == "none" else row.scope
     # Exact mode is the default, so show it only if the column also has native mode.
-    mode_name = "" if mode is Mode.EXACT else mode.value
-    release = variant.config.behaviour.release.name
-    release_name = release if releases.is_said(release) else ""
-    policy = variant.policy
-    return variant.machine.name, variant.config.name, policy, scope, shown, mode_name, release_name
+    mode_name = "" if row.mode is Mode.EXACT else row.mode.value
+    release_name = row.release if releases.is_said(row.release) else ""
+    return row.machine, row.config, row.policy, scope, shown, mode_name, release_name
 
 
 def _named(row: VariantRow, at: int) -> str:
     """Return one of the names that differ between rows; then name the default release as well."""
-    return row.variant.config.behaviour.release.name if at == _RELEASE else _names(row)[at]
+    return row.document.release if at == _RELEASE else _names(row.document)[at]
 
 
 def _figures(row: VariantRow) -> tuple[str, ...]:
     if row.refused is not None:
         return "undecided" if row.refused.is_undecided else "no start", "", "", "", ""
-    fewest, middle, most = row.admitted
-    admitted = str(most) if len(row.runs) == 1 else f"{fewest}-{middle:g}-{most}"
+    shown = row.document
+    fewest, middle, most = shown.admitted
+    admitted = str(most) if len(shown.runs) == 1 else f"{fewest}-{middle:g}-{most}"
     return (
         admitted,
-        f"{row.groups:.3g}",
-        "-" if row.mean_span is None else f"{row.mean_span:.2f}",
-        "-" if row.mean_distance is None else f"{row.mean_distance:.1f}",
-        _stranded(row),
+        f"{shown.groups:.3g}",
+        "-" if shown.mean_span is None else f"{shown.mean_span:.2f}",
+        "-" if shown.mean_distance is None else f"{shown.mean_distance:.1f}",
+        _stranded(shown),
     )
 
 
-def _stranded(row: VariantRow) -> str:
+def _stranded(row: VariantDocument) -> str:
     """Return memory and CPUs by node; sums if the nodes are many."""
     memory, cpus = row.stranded_bytes(resources.MEMORY), row.stranded_cpus()
     parts = {
@@ -153,12 +149,11 @@ def _rejected(rows: Sequence[VariantRow]) -> Iterator[RenderableType]:
     started = [row for row in rows if row.refused is None]
     by_pod: dict[tuple[str, str, str], list[VariantRow]] = {}
     for row in started:
-        for pod, rejection in row.runs[0].rejected:
-            said = kubelet.reason(rejection), kubelet.message(rejection)
-            by_pod.setdefault((str(pod), *said), []).append(row)
+        for each in row.document.runs[0].rejected:
+            by_pod.setdefault((each.pod, each.reason, each.message), []).append(row)
     if by_pod:
         yield Text("")
-        yield Text("Rejected" + (" in the given order:" if len(rows[0].runs) > 1 else ":"))
+        yield Text("Rejected" + (" in the given order:" if len(rows[0].document.runs) > 1 else ":"))
     differing = _differing(rows)
     for (name, reason, message), by in list(by_pod.items())[:_MOST_REJECTED]:
         where = _by(by, started, differing)
@@ -175,7 +170,7 @@ def _called(row: VariantRow, differing: Sequence[int]) -> str:
 
 
 def _differing(rows: Sequence[VariantRow]) -> list[int]:
-    named = [_names(row) for row in rows]
+    named = [_names(row.document) for row in rows]
     return [at for at in range(len(_NAMES)) if len({names[at] for names in named}) > 1]
 
 
@@ -186,7 +181,7 @@ def _refusals(rows: Sequence[VariantRow]) -> Iterator[RenderableType]:
     places: dict[str, list[str]] = {}
     for row in rows:
         if row.refused is not None:
-            names = " ".join(filter(None, _names(row)))
+            names = " ".join(filter(None, _names(row.document)))
             what = "Undecided" if row.refused.is_undecided else "The kubelet would not start"
             text = kubelet_start.text(row.refused)
             texts.setdefault((what, text), []).append(names)

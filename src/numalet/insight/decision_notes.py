@@ -8,7 +8,7 @@ from typing import Any, Final
 from numalet.core.admission.decision import Decision
 from numalet.core.admission.reasons import NotAsked, Unknown
 from numalet.core.model.findings import Finding, NoteFinding
-from numalet.core.model.value import Value
+from numalet.core.model.value import OutputDocument, Value
 
 
 class DecisionNote(NoteFinding):
@@ -105,24 +105,44 @@ _NOTES: Final[Mapping[Unknown, type[NotAskedNote]]] = {
 _MOST_PODS: Final = 3
 
 
+class EvictedDocument(OutputDocument):
+    """Pods that are evicted for a critical pod."""
+
+    pod: str
+    evicted: list[str]
+
+
+class PodsNotAskedDocument(OutputDocument):
+    """A predicate that was not evaluated for these pods for lack of data."""
+
+    predicate: str
+    why: Unknown
+    pods: list[str]
+
+
+class PassedOverDocument(OutputDocument):
+    """An extended resource that the node does not have, and the pods that run without it."""
+
+    resource: str
+    pods: list[str]
+
+
 class Beside(Value):
     """Facts about decisions; pods are named.
 
-    ``not_asked`` are pods by predicate and cause, ``passed_over`` pods by extended resource,
-    ``evicted`` the victims of each critical pod. ``whole_ignored`` are pods with ignored pod-level
-    requests.
+    ``whole_ignored`` are pods with ignored pod-level requests.
     """
 
-    not_asked: Mapping[NotAsked, tuple[str, ...]]
-    passed_over: Mapping[str, tuple[str, ...]]
-    evicted: tuple[tuple[str, tuple[str, ...]], ...]
-    whole_ignored: tuple[str, ...] = ()
+    not_asked: list[PodsNotAskedDocument]
+    passed_over: list[PassedOverDocument]
+    evicted: list[EvictedDocument]
+    whole_ignored: list[str]
 
 
 def collect(decisions: Iterable[Decision]) -> Beside:
     not_asked: dict[NotAsked, list[str]] = {}
     passed_over: dict[str, list[str]] = {}
-    evicted: list[tuple[str, tuple[str, ...]]] = []
+    evicted: list[EvictedDocument] = []
     whole_ignored: dict[str, None] = {}
     for decision in decisions:
         pod = str(decision.pod)
@@ -134,28 +154,28 @@ def collect(decisions: Iterable[Decision]) -> Beside:
         for resource in decision.passed_over:
             passed_over.setdefault(resource, []).append(pod)
         if decision.evicted:
-            names = tuple(str(decision.before.pods[uid]) for uid in decision.evicted)
-            evicted.append((pod, names))
+            names = [str(decision.before.pods[uid]) for uid in decision.evicted]
+            evicted.append(EvictedDocument(pod, names))
     return Beside(
-        {each: tuple(pods) for each, pods in not_asked.items()},
-        {resource: tuple(pods) for resource, pods in passed_over.items()},
-        tuple(evicted),
-        tuple(whole_ignored),
+        [PodsNotAskedDocument(each.predicate, each.why, pods) for each, pods in not_asked.items()],
+        [PassedOverDocument(resource, pods) for resource, pods in passed_over.items()],
+        evicted,
+        list(whole_ignored),
     )
 
 
 def notes(beside: Beside) -> tuple[Finding, ...]:
     findings: list[Finding] = [
-        DecisionEvicted(pod=pod, evicted=", ".join(names)) for pod, names in beside.evicted
+        DecisionEvicted(pod=each.pod, evicted=", ".join(each.evicted)) for each in beside.evicted
     ]
     for why in dict.fromkeys(each.why for each in beside.not_asked):
-        of_it = {each.predicate: pods for each, pods in beside.not_asked.items() if each.why is why}
+        of_it = {each.predicate: each.pods for each in beside.not_asked if each.why is why}
         asking = dict.fromkeys(pod for pods in of_it.values() for pod in pods)
         findings.append(_NOTES[why](pods=_few(asking), predicates=", ".join(of_it)))
-    for resource, pods in beside.passed_over.items():
+    for each in beside.passed_over:
         # A pod that was decided on several times is named once.
-        shown = _few(dict.fromkeys(pods))
-        findings.append(DecisionResourceNotOffered(pods=shown, resource=resource))
+        shown = _few(dict.fromkeys(each.pods))
+        findings.append(DecisionResourceNotOffered(pods=shown, resource=each.resource))
     if beside.whole_ignored:
         findings.append(DecisionPodLevelIgnored(pods=_few(beside.whole_ignored)))
     return tuple(findings)
@@ -164,17 +184,18 @@ def notes(beside: Beside) -> tuple[Finding, ...]:
 def of_document(explanation: Mapping[str, Any]) -> tuple[Finding, ...]:
     """Return the notes on a decision, from its explanation document alone."""
     about = explanation["pod"]
-    pod = (f"{about['namespace']}/{about['name']}",)
-    not_asked = (
-        NotAsked(each["predicate"], Unknown(each["why"])) for each in explanation["not_asked"]
-    )
+    pod = f"{about['namespace']}/{about['name']}"
     names = {each["uid"]: each["name"] for each in explanation["queue"]}
-    evicted = tuple(names.get(uid, uid) for uid in explanation["evicted"])
+    evicted = [names.get(uid, uid) for uid in explanation["evicted"]]
     return notes(
         Beside(
-            dict.fromkeys(not_asked, pod),
-            dict.fromkeys(explanation["passed_over"], pod),
-            ((*pod, evicted),) if evicted else (),
+            [
+                PodsNotAskedDocument(each["predicate"], Unknown(each["why"]), [pod])
+                for each in explanation["not_asked"]
+            ],
+            [PassedOverDocument(resource, [pod]) for resource in explanation["passed_over"]],
+            [EvictedDocument(pod, evicted)] if evicted else [],
+            [],
         )
     )
 

@@ -9,17 +9,17 @@ from numalet.core.model import resources
 from numalet.drawing import charts, tokens
 from numalet.drawing.charts import BarPart, BarRow, Unit
 from numalet.insight.explain import matrix
-from numalet.insight.explain.matrix import VariantRow
+from numalet.insight.explain.matrix import VariantDocument
 from numalet.pages import templating
 from numalet.pages.values import PageOrigin, TextTable
-from numalet.wording import kubelet, numbers
+from numalet.wording import numbers
 
 _CHART_PX: Final = 960
 _ALWAYS: Final = 2
 """A variant is always named by policy and scope."""
 
 
-def body(rows: Sequence[VariantRow], origin: PageOrigin) -> Any:
+def body(rows: Sequence[VariantDocument], origin: PageOrigin) -> Any:
     return templating.part(
         "bodies/what_if.html",
         origin=origin,
@@ -30,7 +30,7 @@ def body(rows: Sequence[VariantRow], origin: PageOrigin) -> Any:
     )
 
 
-def drawn(rows: Sequence[VariantRow]) -> list[str]:
+def drawn(rows: Sequence[VariantDocument]) -> list[str]:
     """Return charts: admitted pods by variant, and stranded resources by NUMA node."""
     # A variant that does not start has no figures; the table gives the reason.
     started = [row for row in rows if row.runs]
@@ -54,7 +54,7 @@ def drawn(rows: Sequence[VariantRow]) -> list[str]:
     ]
 
 
-def _labels(rows: Sequence[VariantRow]) -> list[str]:
+def _labels(rows: Sequence[VariantDocument]) -> list[str]:
     """Name the variants by policy, scope, and all fields that differ between them."""
     named = [_names(row) for row in rows]
     differs = [len(set(each)) > 1 for each in zip(*named, strict=True)]
@@ -64,12 +64,9 @@ def _labels(rows: Sequence[VariantRow]) -> list[str]:
     ]
 
 
-def _names(row: VariantRow) -> tuple[str, ...]:
-    variant = row.variant
-    options = "" if variant.options is None else matrix.option_text(variant.options)
-    release = variant.config.behaviour.release.name
-    always = (str(variant.policy), str(variant.scope))
-    return (*always, options, variant.machine.name, variant.config.name, release)
+def _names(row: VariantDocument) -> tuple[str, ...]:
+    options = matrix.option_text(row.options or {})
+    return row.policy, row.scope, options, row.machine, row.config, row.release
 
 
 def _by_node(labels: Sequence[str], figures: Sequence[Mapping[int, float]]) -> list[BarRow]:
@@ -123,12 +120,12 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def rejected_table(rows: Sequence[VariantRow]) -> TextTable:
+def rejected_table(rows: Sequence[VariantDocument]) -> TextTable:
     """Return pods rejected in the given order, each reason once, with its number of variants."""
     counts: dict[tuple[str, str, str], int] = {}
     for row in rows:
-        for pod, rejection in row.runs[0].rejected if row.runs else ():
-            key = str(pod), kubelet.reason(rejection), kubelet.message(rejection)
+        for each in row.runs[0].rejected if row.runs else ():
+            key = each.pod, each.reason, each.message
             counts[key] = counts.get(key, 0) + 1
     return TextTable(
         "Rejected in the given order",

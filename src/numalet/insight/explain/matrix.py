@@ -6,29 +6,35 @@ DataFrame and for ``numalet what-if -o csv``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean, median
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
-from numalet.core.admission.reasons import Rejection
-from numalet.core.config.behaviour import EXACT, Behaviour
+from numalet.core.config.behaviour import EXACT, Behaviour, Mode
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import StartRefused, TopologyPolicy
-from numalet.core.model import resources
+from numalet.core.model import numa_mask, resources
+from numalet.core.model.findings import Finding
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.node_constraints import UNKNOWN_NODE, NodeIdentity
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import Pod
-from numalet.core.model.value import Value, replace
+from numalet.core.model.value import OutputDocument, Value, replace
 from numalet.core.node import node as nodes
 from numalet.core.node.node import NO_DEVICES, Devices, Node
 from numalet.core.workload.lifecycle import PodPhase
 from numalet.insight import decision_notes
-from numalet.insight.decision_notes import Beside
+from numalet.insight.decision_notes import (
+    EvictedDocument,
+    PassedOverDocument,
+    PodsNotAskedDocument,
+)
 from numalet.insight.explain import measures
-from numalet.insight.explain.measures import Stranded
+from numalet.insight.explain.measures import StrandedDocument
+from numalet.insight.simulate import simulation_document
 from numalet.insight.simulate.session import NO_FILES, StateFiles
-from numalet.wording import kubelet, kubelet_start
+from numalet.insight.simulate.simulation_document import RefusedDocument
+from numalet.wording import kubelet_start
 
 Order: TypeAlias = Sequence[int]
 """Positions of the pods in the list, in the order of their admission."""
@@ -90,33 +96,43 @@ class Variant(Value):
         return node.assume_running(held).release_stale()
 
 
-class Run(Value):
-    """The result of one order; means are missing if no pod has an allocation.
+class OrderRunDocument(OutputDocument):
+    """The decisions on the pods in one order. Means are null if no pod has an allocation.
 
-    A pod that was evicted later is not admitted.
+    ``replay_refused`` are rejected pods that run according to their status. If the variant is the
+    present node, its real state differs from the state that this row is based on.
     """
 
     admitted: int
-    rejected: tuple[tuple[Pod, Rejection], ...]
-    groups: tuple[NumaMask, ...]
+    rejected: list[RefusedDocument]
+    replay_refused: list[RefusedDocument]
+    evicted: list[EvictedDocument]
+    not_asked: list[PodsNotAskedDocument]
+    passed_over: list[PassedOverDocument]
+    groups: list[list[int]]
     mean_span: float | None
     mean_distance: float | None
-    stranded: tuple[Stranded, ...]
-    beside: Beside
-
-    @property
-    def replay_refused(self) -> tuple[tuple[Pod, Rejection], ...]:
-        """The rejected pods that run on the user's node, by their status."""
-        return tuple(each for each in self.rejected if each[0].phase == PodPhase.RUNNING.value)
+    stranded: list[StrandedDocument]
 
 
-class VariantRow(Value):
-    """One variant: its runs, the first in the order of the list; or why it does not start."""
+class VariantDocument(OutputDocument):
+    """One variant of the node; if ``options`` is null, those of the configuration apply.
 
-    variant: Variant
+    ``policy`` and ``scope`` are the given texts, even if a kubelet does not start with them.
+
+    The first run is in the order of the list.
+    """
+
+    machine: str
+    config: str
+    mode: Mode
+    release: str
+    policy: str
+    scope: str
+    options: dict[str, str] | None
     pods: int
-    runs: tuple[Run, ...] = ()
-    refused: StartRefused | None = None
+    start_error: str | None
+    runs: list[OrderRunDocument]
 
     @property
     def admitted(self) -> tuple[int, float, int]:
@@ -145,16 +161,34 @@ class VariantRow(Value):
         return _by_node(self.runs, lambda each: each.cpus)
 
 
+class Matrix(OutputDocument):
+    """The same pods on every variant; ``seed`` is the seed of the shuffled orders."""
+
+    schema: Literal["numalet.what-if/1"]
+    seed: int
+    variants: list[VariantDocument]
+
+
+class VariantRow(Value):
+    """One variant, with the notes on its decisions, and why it does not start."""
+
+    document: VariantDocument
+    notes: tuple[Finding, ...] = ()
+    refused: StartRefused | None = None
+
+
 def _mean(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return fmean(known) if known else None
 
 
-def _by_node(runs: Sequence[Run], figure: Callable[[Stranded], int]) -> dict[int, float]:
+def _by_node(
+    runs: Sequence[OrderRunDocument], figure: Callable[[StrandedDocument], int]
+) -> dict[int, float]:
     sums: dict[int, int] = {}
     for run in runs:
         for each in run.stranded:
-            sums[each.node_id] = sums.get(each.node_id, 0) + figure(each)
+            sums[each.node] = sums.get(each.node, 0) + figure(each)
     return {node_id: total / len(runs) for node_id, total in sums.items()}
 
 
@@ -185,19 +219,35 @@ def row(
     """Return the figures of one variant; ``tick`` gets the number of new admissions."""
     # Started once: every order begins with the same immutable node.
     empty = variant.start()
+    document = VariantDocument(
+        machine=variant.machine.name,
+        config=variant.config.name,
+        mode=variant.config.behaviour.mode,
+        release=variant.config.behaviour.release.name,
+        policy=variant.policy,
+        scope=variant.scope,
+        options=None if variant.options is None else dict(variant.options),
+        pods=len(pods),
+        start_error=None,
+        runs=[],
+    )
     if isinstance(empty, StartRefused):
         tick(len(pods) * len(orders))
-        return VariantRow(variant, len(pods), refused=empty)
-    runs = []
+        document.start_error = kubelet_start.text(empty)
+        return VariantRow(document, refused=empty)
+    notes: list[Finding] = []
     for order in orders:
-        runs.append(_run(empty, [pods[position] for position in order]))
+        run, about_it = _run(empty, [pods[position] for position in order])
+        document.runs.append(run)
+        notes += about_it
         tick(len(order))
-    return VariantRow(variant, len(pods), tuple(runs))
+    return VariantRow(document, tuple(notes))
 
 
-def _run(node: Node, pods: Sequence[Pod]) -> Run:
+def _run(node: Node, pods: Sequence[Pod]) -> tuple[OrderRunDocument, tuple[Finding, ...]]:
+    """Return the result of one order, and the notes; a pod that is evicted later is not counted."""
     admitted = 0
-    rejected: list[tuple[Pod, Rejection]] = []
+    rejected: list[tuple[Pod, RefusedDocument]] = []
     groups: dict[NumaMask, None] = {}
     spans = []
     decisions = []
@@ -205,7 +255,7 @@ def _run(node: Node, pods: Sequence[Pod]) -> Run:
         node, decision = node.admit(pod)
         decisions.append(decision)
         if decision.rejection is not None:
-            rejected.append((pod, decision.rejection))
+            rejected.append((pod, simulation_document.refused(pod, decision.rejection)))
             continue
         # An admission may evict pods that were admitted before.
         admitted += 1 - len(decision.evicted)
@@ -215,15 +265,20 @@ def _run(node: Node, pods: Sequence[Pod]) -> Run:
         node = node.pod_started(pod.uid)
         groups |= dict.fromkeys(measures.groups(node.snapshot))
     machine = node.rules.machine
-    return Run(
+    beside = decision_notes.collect(decisions)
+    run = OrderRunDocument(
         admitted=admitted,
-        rejected=tuple(rejected),
-        groups=tuple(sorted(groups)),
+        rejected=[each for _, each in rejected],
+        replay_refused=[each for pod, each in rejected if pod.phase == PodPhase.RUNNING.value],
+        evicted=beside.evicted,
+        not_asked=beside.not_asked,
+        passed_over=beside.passed_over,
+        groups=[list(numa_mask.ids(group)) for group in sorted(groups)],
         mean_span=_mean(span.bit_count() for span in spans),
         mean_distance=_mean(measures.mean_distance(machine, span) for span in spans),
         stranded=measures.stranded(node, pods),
-        beside=decision_notes.collect(decisions),
     )
+    return run, decision_notes.notes(beside)
 
 
 COLUMNS: Final = (
@@ -252,21 +307,20 @@ COLUMNS: Final = (
 )
 
 
-def figures(row: VariantRow) -> dict[str, Any]:
+def figures(row: VariantDocument) -> dict[str, Any]:
     """Return a row as numbers; missing figures have no value."""
-    variant = row.variant
     cells: dict[str, Any] = dict.fromkeys(COLUMNS) | {
-        "machine": variant.machine.name,
-        "config": variant.config.name,
-        "mode": variant.config.behaviour.mode.value,
-        "release": variant.config.behaviour.release.name,
-        "policy": variant.policy,
-        "scope": variant.scope,
-        "options": "" if variant.options is None else option_text(variant.options),
+        "machine": row.machine,
+        "config": row.config,
+        "mode": row.mode.value,
+        "release": row.release,
+        "policy": row.policy,
+        "scope": row.scope,
+        "options": option_text(row.options or {}),
         "pods": row.pods,
     }
-    if row.refused is not None:
-        return cells | {"start_error": kubelet_start.text(row.refused)}
+    if row.start_error is not None:
+        return cells | {"start_error": row.start_error}
     fewest, middle, most = row.admitted
     memory, cpus = row.stranded_bytes(resources.MEMORY), row.stranded_cpus()
     return cells | {
@@ -282,18 +336,16 @@ def figures(row: VariantRow) -> dict[str, Any]:
         "stranded_memory_bytes_by_node": {node: round(size) for node, size in memory.items()},
         "stranded_cpus": sum(cpus.values()),
         "stranded_cpus_by_node": cpus,
-        "rejected_given_order": {
-            str(pod): kubelet.reason(rejection) for pod, rejection in row.runs[0].rejected
-        },
+        "rejected_given_order": {each.pod: each.reason for each in row.runs[0].rejected},
     }
 
 
-def table(rows: Iterable[VariantRow]) -> list[Sequence[str]]:
+def table(rows: Iterable[VariantDocument]) -> list[Sequence[str]]:
     """Return the CSV rows, the heading first; missing figures are empty texts."""
     return [COLUMNS, *(_cells(row) for row in rows)]
 
 
-def _cells(row: VariantRow) -> Sequence[str]:
+def _cells(row: VariantDocument) -> Sequence[str]:
     return [_cell(figure) for figure in figures(row).values()]
 
 
@@ -313,5 +365,5 @@ def _exact(figure: object) -> str:
     return f"{figure:.16g}" if isinstance(figure, float) else str(figure)
 
 
-def option_text(options: Sequence[tuple[str, str]]) -> str:
-    return ",".join(f"{name}={value}" for name, value in options)
+def option_text(options: Mapping[str, str]) -> str:
+    return ",".join(f"{name}={value}" for name, value in options.items())

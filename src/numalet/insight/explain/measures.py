@@ -6,14 +6,14 @@ which no pod of the listed kinds would get an allocation any more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from numalet.core.admission.roster import Roster
 from numalet.core.model import numa_mask
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import Pod
-from numalet.core.model.value import Value, replace
+from numalet.core.model.value import OutputDocument, replace
 from numalet.core.node.node import Node
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.explain import story
@@ -65,15 +65,15 @@ def mean_distance(machine: MachineInfo, span: NumaMask) -> float | None:
     return total / len(node_ids) ** 2 if node_ids else None
 
 
-class Stranded(Value):
-    """Free and unreachable on one NUMA node: bytes by memory type, number of CPUs."""
+class StrandedDocument(OutputDocument):
+    """Free resources of a NUMA node that no pod can get: bytes by type, number of CPUs."""
 
-    node_id: int
-    memory_bytes: Mapping[str, int]
+    node: int
+    memory_bytes: dict[str, int]
     cpus: int
 
 
-def stranded(node: Node, pods: Iterable[Pod]) -> tuple[Stranded, ...]:
+def stranded(node: Node, pods: Iterable[Pod]) -> list[StrandedDocument]:
     """Return the stranded resources of each NUMA node, if all further pods are like these."""
     node = node.release_stale()
     # One more admission per kind of pod decides, because free sums do not.
@@ -85,13 +85,13 @@ def stranded(node: Node, pods: Iterable[Pod]) -> tuple[Stranded, ...]:
         memory = node.snapshot.memory.nodes.get(node_id)
         tables = {} if memory is None else memory.tables
         unreachable.append(
-            Stranded(
+            StrandedDocument(
                 node_id,
                 {name: table.free if out_of_reach else 0 for name, table in tables.items()},
                 len(free.get(node_id, ())) if out_of_reach else 0,
             )
         )
-    return tuple(unreachable)
+    return unreachable
 
 
 def free_cpus(node: Node) -> dict[int, frozenset[int]]:

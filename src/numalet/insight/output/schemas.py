@@ -17,6 +17,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from numalet.insight.explain.matrix import Matrix
 from numalet.insight.fleet.fit import FleetFit
 from numalet.insight.fleet.traps import Traps
 from numalet.insight.output import json_schema, state_document
@@ -35,7 +36,6 @@ from numalet.insight.output.replay_document import ReplayDocument
 from numalet.insight.output.reserve_document import ReserveDocument
 from numalet.insight.output.run_document import RunDocument
 from numalet.insight.output.upgrade_document import UpgradeDocument
-from numalet.insight.output.what_if_document import Matrix
 from numalet.insight.simulate.simulation_document import NotStartedDocument, SimulationDocument
 from numalet.insight.state.holder_map import StateMap
 from numalet.io.documents.cluster import fleet_file_types

@@ -175,7 +175,8 @@ def what_if(
     )
     asked = comparing.orders(orders, len(pods), seed)
     return MatrixRows(
-        matrix.figures(matrix.row(variant, pods, asked, lambda count: None)) for variant in variants
+        matrix.figures(matrix.row(variant, pods, asked, lambda count: None).document)
+        for variant in variants
     )
 
 

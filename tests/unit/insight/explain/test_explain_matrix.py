@@ -8,9 +8,15 @@ from dataclasses import replace
 from numalet.core.model.pod import Pod, QosClass
 from numalet.core.node.node import Node
 from numalet.insight.explain import matrix, measures
-from numalet.insight.explain.matrix import NamedConfig, NamedMachine, Variant, VariantRow
-from numalet.insight.explain.measures import Stranded
-from numalet.insight.output import json_schema, what_if_document
+from numalet.insight.explain.matrix import (
+    Matrix,
+    NamedConfig,
+    NamedMachine,
+    Variant,
+    VariantDocument,
+)
+from numalet.insight.explain.measures import StrandedDocument
+from numalet.insight.output import json_schema
 from values.builders import container, machine, pod, simple
 from values.explain_bench import (
     GPU,
@@ -30,9 +36,11 @@ PLAIN = NamedConfig("plain", config())
 GIVEN = ((0, 1),)
 
 
-def row(variant: Variant, *pods: Pod, orders: tuple[tuple[int, ...], ...] = GIVEN) -> VariantRow:
+def row(
+    variant: Variant, *pods: Pod, orders: tuple[tuple[int, ...], ...] = GIVEN
+) -> VariantDocument:
     """The row of one variant."""
-    return matrix.row(variant, pods, orders, lambda _: None)
+    return matrix.row(variant, pods, orders, lambda _: None).document
 
 
 def after(*pods: Pod, begun: Node | None = None) -> Node:
@@ -82,8 +90,8 @@ def test_a_variant_that_does_not_start_has_no_runs() -> None:
     found = matrix.row(nine, [wide(), narrow()], [(0, 1), (1, 0)], ticks.append)
 
     assert found.refused is not None
-    assert (found.runs, ticks) == ((), [4])
-    figures = matrix.figures(found)
+    assert (found.document.runs, ticks) == ([], [4])
+    figures = matrix.figures(found.document)
     assert figures["start_error"]
 
 
@@ -139,10 +147,10 @@ def test_memory_is_stranded_where_nobody_of_the_list_can_go() -> None:
         {"memory": 0},
         {"memory": 5 * gi - (100 << 20)},
     ]
-    assert measures.stranded(after(narrow()), [narrow()]) == (
-        Stranded(0, {"memory": 0}, 0),
-        Stranded(1, {"memory": 0}, 0),
-    )
+    assert measures.stranded(after(narrow()), [narrow()]) == [
+        StrandedDocument(0, {"memory": 0}, 0),
+        StrandedDocument(1, {"memory": 0}, 0),
+    ]
 
 
 def test_a_kind_is_asked_about_once_and_leftovers_count_as_free() -> None:
@@ -171,7 +179,7 @@ def test_a_pod_that_holds_nothing_is_at_home_everywhere() -> None:
     idle = pod("idle", container("c"), qos=QosClass.BURSTABLE)
     off = config("none", memoryManagerPolicy="None", reservedMemory=[])
     found = measures.stranded(session(off).node, [idle])
-    assert found == (Stranded(0, {}, 0), Stranded(1, {}, 0))
+    assert found == [StrandedDocument(0, {}, 0), StrandedDocument(1, {}, 0)]
 
 
 def test_on_many_nodes_only_the_chosen_set_is_known_to_be_in_reach() -> None:
@@ -196,7 +204,7 @@ def test_rows_are_plain_data() -> None:
             narrow(),
         ),
     ]
-    found = json_schema.plain(what_if_document.matrix(rows, 7))
+    found = json_schema.plain(Matrix("numalet.what-if/1", 7, rows))
     assert json.loads(json.dumps(found)) == found
     assert (found["schema"], found["seed"]) == ("numalet.what-if/1", 7)
     first, second = found["variants"]
