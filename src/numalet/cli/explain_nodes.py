@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from numalet.cli import breaking, output
+from numalet.cli.tables import Column, grouped, table
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.machine_queries import NodeClass
 from numalet.insight.output.explanation_types import (
@@ -74,25 +75,22 @@ def _box(node: ExplanationNodeDocument) -> Panel:
     return Panel(lines, box=shape, title=title, title_align="left")
 
 
+_Row: TypeAlias = tuple[list[ExplanationNodeDocument] | None, Line]
+"""The nodes in their first row alone; a resource."""
+
+
 def _table(nodes: Sequence[ExplanationNodeDocument]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("NODE", justify="right")
-    shows_class = {node.node_class for node in nodes} != {NodeClass.CPU}
-    if shows_class:
-        table.add_column("CLASS")
-    table.add_column("GROUP", overflow="fold")
-    table.add_column("WHAT", overflow="fold")
-    table.add_column("", no_wrap=True)
-    table.add_column("FREE", overflow="fold")
-    for together, lines in _alike(nodes):
-        shown = [together[0].node_class.value] if shows_class else []
-        first = [cpu_set.text(node.node for node in together), *shown, _group(together[0])]
-        for name, drawn, text in lines:
-            table.add_row(
-                *first, output.printable(name), drawn, breaking.cpus(output.printable(text))
-            )
-            first = [""] * len(first)
-    return table
+    columns: list[Column[_Row]] = [
+        Column("NODE", lambda row: cpu_set.text(each.node for each in row[0] or ()), right=True),
+        Column("CLASS", lambda row: row[0][0].node_class.value if row[0] else ""),
+        Column("GROUP", lambda row: _group(row[0][0]) if row[0] else ""),
+        Column("WHAT", lambda row: row[1][0]),
+        Column("", lambda row: row[1][1], whole=True),
+        Column("FREE", lambda row: breaking.cpus(output.printable(row[1][2]))),
+    ]
+    if all(node.node_class is NodeClass.CPU for node in nodes):
+        del columns[1]
+    return table(columns, grouped(_alike(nodes)))
 
 
 def _alike(
@@ -125,12 +123,12 @@ def _group(node: ExplanationNodeDocument) -> str:
 def _lines(node: ExplanationNodeDocument) -> Iterator[Line]:
     for name, sizes in node.types.items():
         if sizes.allocatable_bytes or sizes.total_bytes:
-            drawn = bar(sizes.reserved_bytes, sizes.allocatable_bytes)
+            drawn = output.bar(sizes.reserved_bytes, sizes.allocatable_bytes, _BAR)
             yield name, drawn, _memory_text(sizes)
     if node.cpus is not None:
         yield _cpu_line(node.cpus)
     for resource, here in node.devices.items():
-        drawn = bar(here.total - here.free, here.total)
+        drawn = output.bar(here.total - here.free, here.total, _BAR)
         yield resource, drawn, f"{here.free} of {here.total} free"
 
 
@@ -142,16 +140,7 @@ def _memory_text(sizes: SizesDocument) -> str:
 def _cpu_line(cpus: ExplanationCpusDocument) -> Line:
     there, free = cpus.allocatable, len(cpu_set.parse(cpus.free))
     text = f"{free} of {there} free" + (f": {cpus.free}" if free else "")
-    return "CPUs", bar(there - free, there), text
-
-
-def bar(part: int, whole: int) -> str:
-    """Draw the used part; full or empty only if exactly that."""
-    if whole <= 0:
-        return ""
-    filled = min(max(part * _BAR // whole, 1 if part else 0), _BAR)
-    full, empty = ("█", "░") if output.is_unicode() else ("#", ".")
-    return full * filled + empty * (_BAR - filled)
+    return "CPUs", output.bar(there - free, there, _BAR), text
 
 
 def _holders(held: Sequence[HeldDocument]) -> Iterator[Padding]:

@@ -9,13 +9,14 @@ this process and of an agent. Sets of nodes without new information are counted,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, Final, TypeAlias, assert_never
 
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from numalet.cli import explain_nodes, output
+from numalet.cli.tables import Column, Columns, table
 from numalet.core.config.behaviour import Mode
 from numalet.core.config.rules import TopologyPolicy
 from numalet.core.hints.provider import Hint
@@ -161,22 +162,27 @@ def _resources(answer: AnswerDocument) -> str:
     return f"{answer.provider} manager" + (f" ({', '.join(answer.resources)})" if names else "")
 
 
+_SetRow: TypeAlias = tuple[str, "Text | str", "Text | str"]
+_SETS: Final[Columns[_SetRow]] = (
+    Column("NODES", lambda row: row[0], most=20),
+    Column("OFFERED", lambda row: row[1], whole=True),
+    Column("WHY NOT", lambda row: row[2]),
+)
+
+
 def _sets(answer: AnswerDocument, chosen: list[int] | None) -> Padding:
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column("NODES", overflow="fold", max_width=20)
-    table.add_column("OFFERED", no_wrap=True)
-    table.add_column("WHY NOT", overflow="fold")
     shown = _worth_showing(answer.sets, chosen)
-    for each in shown:
-        table.add_row(_nodes(each.nodes), _offered(each), _text(each.brief or "", "dim"))
+    rows: list[_SetRow] = [
+        (_nodes(each.nodes), _offered(each), _text(each.brief or "", "dim")) for each in shown
+    ]
     others = [each for each in answer.sets if each not in shown]
     if others:
         offered = sum(each.offered for each in others)
         text = f"{len(others)} more sets: {offered} offered, {len(others) - offered} not"
-        table.add_row("...", "", text)
+        rows.append(("...", "", text))
     if not answer.all_sets:
-        table.add_row("...", "", explanations.NOT_ALL_SETS)
-    return Padding(table, (0, 0, 0, 4))
+        rows.append(("...", "", explanations.NOT_ALL_SETS))
+    return Padding(table(_SETS, rows, show_header=False), (0, 0, 0, 4))
 
 
 def _worth_showing(sets: Sequence[SetDocument], chosen: list[int] | None) -> list[SetDocument]:

@@ -115,12 +115,13 @@ def _refuse_more(*others: str | Path | None) -> None:
 
 
 def _list_profiles(chosen: OutputFormat) -> None:
-    from numalet.cli import machine_picture
+    from numalet.cli import machine_picture, tables
     from numalet.insight.usecases import profile_rows
 
     rows = profile_rows.profile_rows()
     if chosen is OutputFormat.TABLE:
-        output.print_all([machine_picture.table(rows), "", machine_picture.HOW_TO])
+        drawn = tables.table(machine_picture.PROFILES, rows, expand=True, padding=(0, 2, 0, 0))
+        output.print_all([drawn, "", machine_picture.HOW_TO])
     else:
         from numalet.insight.output import machine_document
 

@@ -6,10 +6,11 @@ a matrix if it fits, else lists of nodes by distance.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
-from numalet.cli import breaking
+from numalet.cli import breaking, tables
+from numalet.cli.tables import Column, Columns
 from numalet.core.model import cpu_set
 from numalet.core.model.machine_info import HugePages
 from numalet.core.model.machine_queries import NodeClass
@@ -148,47 +149,42 @@ def _memory_text(row: MachineNodeRow) -> str:
 
 def _node_table(rows: tuple[MachineNodeRow, ...]) -> Table:
     """Return one line per node, with classes if there are several."""
-    from rich.table import Table
-
-    table = Table(box=None, expand=True, padding=(0, 1), header_style="bold")
-    table.add_column("Node", justify="right")
-    shows_class = any(row.node_class is not NodeClass.CPU for row in rows)
-    if shows_class:
-        table.add_column("Class")
-    table.add_column("Socket", overflow="fold")
-    table.add_column("CPUs", overflow="fold")
-    table.add_column("Memory", justify="right", no_wrap=True)
-    table.add_column("Huge pages", overflow="fold")
-    for row in rows:
-        sockets = ",".join(map(str, row.sockets)) or "-"
-        pages = pages_text(row.hugepages) or "-"
-        cpus = breaking.cpus(_cpus_text(row))
-        first = (str(row.node_id), *([row.node_class.value] if shows_class else []))
-        table.add_row(*first, breaking.cpus(sockets), cpus, _memory_text(row), pages)
-    return table
+    columns: list[Column[MachineNodeRow]] = [
+        Column("Node", lambda row: row.node_id, right=True),
+        Column("Class", lambda row: row.node_class.value),
+        Column("Socket", lambda row: breaking.cpus(",".join(map(str, row.sockets)) or "-")),
+        Column("CPUs", lambda row: breaking.cpus(_cpus_text(row))),
+        Column("Memory", _memory_text, right=True, whole=True),
+        Column("Huge pages", lambda row: pages_text(row.hugepages) or "-"),
+    ]
+    if all(row.node_class is NodeClass.CPU for row in rows):
+        del columns[1]
+    return tables.table(columns, rows, expand=True, pad_edge=True)
 
 
 def _distances(rows: tuple[MachineNodeRow, ...]) -> Table:
     """Return a matrix if it fits, else the nodes by distance."""
-    from rich.table import Table
+    from rich.text import Text
 
     # Columns are always the nodes by ascending id, whatever the order of the rows.
     names = sorted(row.node_id for row in rows)
-    table = Table(box=None, padding=(0, 1), header_style="dim", pad_edge=False)
-    table.add_column("node", justify="right", style="dim")
+    columns: list[Column[MachineNodeRow]] = [
+        Column("node", lambda row: Text(str(row.node_id), style="dim"), right=True)
+    ]
     # A machine description may lack distances, or have rows of another length.
     is_square = all(len(row.distances or names) == len(names) for row in rows)
     if len(names) <= _MOST_COLUMNS and is_square:
-        for name in names:
-            table.add_column(str(name), justify="right")
-        for row in rows:
-            table.add_row(str(row.node_id), *map(str, row.distances or ["-"] * len(names)))
-        return table
-    table.add_column("distance: nodes", overflow="fold")
-    for row in rows:
-        far = _by_distance(row, names if is_square else None)
-        table.add_row(str(row.node_id), breaking.cpus(far))
-    return table
+
+        def distance(at: int) -> Callable[[MachineNodeRow], str]:
+            return lambda row: str(row.distances[at]) if row.distances else "-"
+
+        columns += [Column(str(name), distance(at), right=True) for at, name in enumerate(names)]
+    else:
+        known = names if is_square else None
+        columns.append(
+            Column("distance: nodes", lambda row: breaking.cpus(_by_distance(row, known)))
+        )
+    return tables.table(columns, rows, header_style="dim")
 
 
 def _by_distance(row: MachineNodeRow, names: list[int] | None) -> str:
@@ -208,18 +204,12 @@ HOW_TO: Final = (
 )
 
 
-def table(rows: Iterable[ProfileRow]) -> Table:
-    """Return one row per profile, its size before its description."""
-    from rich.table import Table
-
-    drawn = Table(box=None, expand=True, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
-    drawn.add_column("Profile", no_wrap=True)
-    drawn.add_column("Nodes", justify="right")
-    drawn.add_column("with\nCPUs", justify="right")
-    drawn.add_column("CPUs", justify="right")
-    drawn.add_column("Memory", justify="right", no_wrap=True)
-    drawn.add_column("Description", ratio=1)
-    for row in rows:
-        numbers = (row.numa_nodes, row.nodes_with_cpus, row.cpus)
-        drawn.add_row(row.name, *map(str, numbers), size_text(row.memory_bytes), row.about)
-    return drawn
+PROFILES: Final[Columns[ProfileRow]] = (
+    Column("Profile", lambda row: row.name, whole=True),
+    Column("Nodes", lambda row: row.numa_nodes, right=True),
+    Column("with\nCPUs", lambda row: row.nodes_with_cpus, right=True),
+    Column("CPUs", lambda row: row.cpus, right=True),
+    Column("Memory", lambda row: size_text(row.memory_bytes), right=True, whole=True),
+    Column("Description", lambda row: row.about, ratio=1),
+)
+"""The size of a profile before its description."""

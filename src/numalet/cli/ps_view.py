@@ -11,12 +11,11 @@ from typing import Any, Final
 import typer
 
 from numalet.cli.output import printable
+from numalet.cli.tables import Column, Columns
 from numalet.wording import numbers
 from numalet.wording.kubelet import UNPROMISED
 
-_COLUMNS: Final = ("NAME", "READY", "STATUS", "NUMA", "CPUS", "MEMORY", "ALIGNED", "AGE")
-_WIDE: Final = (*_COLUMNS, "GUARANTEE", "UID")
-_STATUS: Final = _COLUMNS.index("STATUS")
+_STATUS: Final = 2
 _GAP: Final = "   "
 _GOOD: Final = ("Running", "Completed", "Succeeded")
 _WAITING: Final = ("Pending", "ContainerCreating", "PodInitializing", "Terminating")
@@ -27,9 +26,9 @@ class PodTable:
     """The table of these pods as of now; widths are those of its first lines."""
 
     def __init__(self, items: Sequence[Mapping[str, Any]], now: datetime, *, is_wide: bool) -> None:
-        self._is_wide = is_wide
         self._now = now
-        self._heads = _WIDE if is_wide else _COLUMNS
+        self._columns = _WIDE if is_wide else _COLUMNS
+        self._heads = [each.name for each in self._columns]
         rows = [self._heads, *(self._cells(item, now) for item in items)]
         self._widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
 
@@ -40,30 +39,24 @@ class PodTable:
 
     def line(self, item: Mapping[str, Any], now: datetime, *, gone: bool = False) -> str:
         """Return one line; a deleted pod has the status Gone."""
-        cells = list(self._cells(item, now))
+        cells = self._cells(item, now)
         if gone:
             cells[_STATUS] = "Gone"
         padded = list(map(str.ljust, cells, self._widths))
         padded[_STATUS] = _coloured(padded[_STATUS])
         return _GAP.join(padded).rstrip() + "\n"
 
-    def _cells(self, item: Mapping[str, Any], now: datetime) -> tuple[str, ...]:
-        metadata = item["metadata"]
-        namespace, name = metadata["namespace"], metadata["name"]
-        cells: tuple[str, ...] = (
-            name if namespace == "default" else f"{namespace}/{name}",
-            item["ready"],
-            _status(item),
-            ",".join(map(str, item["numaNodes"])) or "-",
-            item["cpus"] or "-",
-            _memory(item["memory"]),
-            _aligned(item),
-            _age(metadata["creationTimestamp"], now),
-        )
-        if self._is_wide:
-            levels = {each["guarantee"] or "-" for each in item["containers"]}
-            cells += (",".join(sorted(levels)) or "-", metadata["uid"])
-        return tuple(printable(cell) for cell in cells)
+    def _cells(self, item: Mapping[str, Any], now: datetime) -> list[str]:
+        return [printable(str(each.cell((item, now)))) for each in self._columns]
+
+
+def _name(item: Mapping[str, Any]) -> str:
+    namespace, name = item["metadata"]["namespace"], item["metadata"]["name"]
+    return name if namespace == "default" else f"{namespace}/{name}"
+
+
+def _levels(item: Mapping[str, Any]) -> str:
+    return ",".join(sorted({each["guarantee"] or "-" for each in item["containers"]})) or "-"
 
 
 def _status(item: Mapping[str, Any]) -> str:
@@ -125,6 +118,23 @@ def age(created: str, now: datetime) -> str:
         if seconds >= size * (2 if unit != "d" else 1):
             return f"{seconds // size}{unit}"
     return f"{seconds}s"
+
+
+_COLUMNS: Final[Columns[tuple[Mapping[str, Any], datetime]]] = (
+    Column("NAME", lambda row: _name(row[0])),
+    Column("READY", lambda row: row[0]["ready"]),
+    Column("STATUS", lambda row: _status(row[0])),
+    Column("NUMA", lambda row: ",".join(map(str, row[0]["numaNodes"])) or "-"),
+    Column("CPUS", lambda row: row[0]["cpus"] or "-"),
+    Column("MEMORY", lambda row: _memory(row[0]["memory"])),
+    Column("ALIGNED", lambda row: _aligned(row[0])),
+    Column("AGE", lambda row: _age(row[0]["metadata"]["creationTimestamp"], row[1])),
+)
+_WIDE: Final[Columns[tuple[Mapping[str, Any], datetime]]] = (
+    *_COLUMNS,
+    Column("GUARANTEE", lambda row: _levels(row[0])),
+    Column("UID", lambda row: row[0]["metadata"]["uid"]),
+)
 
 
 def _coloured(padded: str) -> str:

@@ -5,15 +5,14 @@ Texts from the user's files are never read as markup; their control characters a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from numalet.cli import breaking, node_tables, output
-from numalet.cli.tables import table
+from numalet.cli.tables import Column, table
 from numalet.core.admission.decision import Decision
 from numalet.core.config.behaviour import Mode
 from numalet.core.config.rules import StartRefused
@@ -35,6 +34,7 @@ from numalet.wording import explanations, kubelet, kubelet_start, numbers, relea
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.table import Table
 
 
 def tables(
@@ -93,46 +93,48 @@ def _counts(document: SimulationDocument) -> Iterator[Text]:
         yield Text(f"ignored: {count} ({cause.replace('-', ' ')})")
 
 
+_PodRow: TypeAlias = tuple["RenderableType", "RenderableType", PodSums | None]
+"""A pod or the kubelet, the status, and the sums of an admitted pod."""
+
+
 def _pod_table(session: Session, records: Sequence[Record]) -> Table:
     """Return the pods in order; columns for CPUs and devices only if a pod has some."""
     sums = {id(each): hint_map.pod_sums(each, session.machine) for each in decisions(records)}
-    columns = ["NUMA NODES", "MEMORY"]
-    if any(each.cpus for each in sums.values()):
-        columns.insert(1, "CPUS")
-    if any(each.devices for each in sums.values()):
-        columns.append("DEVICES")
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("POD", "STATUS", *columns):
-        table.add_column(name, overflow="fold", no_wrap=name == "STATUS")
+    rows: list[_PodRow] = []
     for step, result in records:
         if isinstance(result, StartRefused):
-            table.add_row("kubelet", Text("does not start", "red"))
+            rows.append(("kubelet", Text("does not start", "red"), None))
             continue
         if isinstance(step, RemoveStep):
-            table.add_row(_text(step.pod_uid), "removed")
+            rows.append((step.pod_uid, "removed", None))
         elif isinstance(step, RestartStep):
-            table.add_row("kubelet", "restarted")
-        for decision in result:
-            table.add_row(*_pod_row(decision, sums[id(decision)], columns))
-    return table
+            rows.append(("kubelet", "restarted", None))
+        rows += [_pod_row(decision, sums[id(decision)]) for decision in result]
+    columns: list[Column[_PodRow]] = [
+        Column("POD", lambda row: row[0]),
+        Column("STATUS", lambda row: row[1], whole=True),
+        Column(
+            "NUMA NODES", lambda row: (numa_mask.listed(row[2].nodes) or "any") if row[2] else ""
+        ),
+    ]
+    if any(each.cpus for each in sums.values()):
+        columns.append(
+            Column(
+                "CPUS",
+                lambda row: breaking.cpus(cpu_set.text(row[2].cpus) or "shared") if row[2] else "",
+            )
+        )
+    columns.append(Column("MEMORY", lambda row: (_memory(row[2]) or "-") if row[2] else ""))
+    if any(each.devices for each in sums.values()):
+        columns.append(Column("DEVICES", lambda row: (_devices(row[2]) or "-") if row[2] else ""))
+    return table(columns, rows)
 
 
-def _pod_row(
-    decision: Decision, sums: PodSums, columns: Collection[str]
-) -> Iterator[RenderableType]:
-    yield breaking.name(output.printable(str(decision.pod)))
+def _pod_row(decision: Decision, sums: PodSums) -> _PodRow:
+    name = breaking.name(output.printable(str(decision.pod)))
     if decision.rejection is not None:
-        yield Text(kubelet.reason(decision.rejection), "red")
-        return
-    yield Text("Admitted", "green")
-    cells = {
-        "NUMA NODES": numa_mask.listed(sums.nodes) or "any",
-        "CPUS": cpu_set.text(sums.cpus) or "shared",
-        "MEMORY": _memory(sums) or "-",
-        "DEVICES": _devices(sums) or "-",
-    }
-    for name in columns:
-        yield breaking.cpus(cells[name]) if name == "CPUS" else _text(cells[name])
+        return name, Text(kubelet.reason(decision.rejection), "red"), None
+    return name, Text("Admitted", "green"), sums
 
 
 def _memory(sums: PodSums) -> str:

@@ -19,7 +19,7 @@ Key = TypeVar("Key")
 class Column(Value, Generic[Row]):
     """``right`` aligns numbers; ``whole`` cells are never wrapped.
 
-    ``least`` is a width; ``ratio`` is the share of the free width, as in Rich.
+    ``least`` and ``most`` are widths; ``ratio`` is the share of the free width, as in Rich.
     """
 
     name: str
@@ -27,6 +27,7 @@ class Column(Value, Generic[Row]):
     right: bool = False
     whole: bool = False
     least: int | None = None
+    most: int | None = None
     ratio: int | None = None
 
 
@@ -44,6 +45,7 @@ def table(columns: Columns[Row], rows: Iterable[Row], **settings: Any) -> Table:
             justify="right" if each.right else "left",
             no_wrap=each.whole,
             min_width=each.least,
+            max_width=each.most,
             ratio=each.ratio,
             overflow="ellipsis" if each.whole else "fold",
         )

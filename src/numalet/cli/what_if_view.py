@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from numalet.cli import breaking, output
 from numalet.cli.output import MatrixFormat, OutputFormat
+from numalet.cli.tables import Column, Columns, table
 from numalet.core.config.behaviour import Mode
 from numalet.core.config.rules import StartStage
 from numalet.core.model import resources
@@ -40,7 +41,6 @@ def show(rows: Sequence[VariantRow], seed: int, chosen: MatrixFormat) -> None:
 
 
 def _tables(rows: Sequence[VariantRow]) -> Iterator[RenderableType]:
-    from rich.table import Table
     from rich.text import Text
 
     named = [_names(row.document) for row in rows]
@@ -53,16 +53,7 @@ def _tables(rows: Sequence[VariantRow]) -> Iterator[RenderableType]:
     orders = f", {runs} orders: fewest-median-most" if runs > 1 else ""
     yield Text(f"pods: {rows[0].document.pods}{orders}")
     yield Text("")
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for at in differing:
-        table.add_column(_NAMES[at].upper(), overflow="fold")
-    for name in ("ADMITTED", "GROUPS", "SPAN", "DISTANCE"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("STRANDED", overflow="fold")
-    for row in rows:
-        cells = [breaking.name(output.printable(_named(row, at))) for at in differing]
-        table.add_row(*cells, *_figures(row))
-    yield table
+    yield table([*map(_name_column, differing), *_FIGURES], rows)
     yield from _rejected(rows)
     yield from _refusals(rows)
 
@@ -108,19 +99,21 @@ def _named(row: VariantRow, at: int) -> str:
     return row.document.release if at == _RELEASE else _names(row.document)[at]
 
 
-def _figures(row: VariantRow) -> tuple[str, ...]:
+def _name_column(at: int) -> Column[VariantRow]:
+    return Column(_NAMES[at].upper(), lambda row: breaking.name(output.printable(_named(row, at))))
+
+
+def _admitted(row: VariantRow) -> str:
     if row.refused is not None:
-        return "undecided" if row.refused.is_undecided else "no start", "", "", "", ""
-    shown = row.document
-    fewest, middle, most = shown.admitted
-    admitted = str(most) if len(shown.runs) == 1 else f"{fewest}-{middle:g}-{most}"
-    return (
-        admitted,
-        f"{shown.groups:.3g}",
-        "-" if shown.mean_span is None else f"{shown.mean_span:.2f}",
-        "-" if shown.mean_distance is None else f"{shown.mean_distance:.1f}",
-        _stranded(shown),
-    )
+        return "undecided" if row.refused.is_undecided else "no start"
+    fewest, middle, most = row.document.admitted
+    return str(most) if len(row.document.runs) == 1 else f"{fewest}-{middle:g}-{most}"
+
+
+def _mean(row: VariantRow, mean: float | None, digits: int) -> str:
+    if row.refused is not None:
+        return ""
+    return "-" if mean is None else f"{mean:.{digits}f}"
 
 
 def _stranded(row: VariantDocument) -> str:
@@ -140,6 +133,19 @@ def _stranded(row: VariantDocument) -> str:
         return ", ".join(f"{name}: {' '.join(texts)}" for name, texts in stranded.items())
     sums = [numbers.size(round(sum(memory.values()))), f"{sum(cpus.values()):.4g} CPUs"]
     return f"{len(stranded)} nodes: {' '.join(sums)}"
+
+
+_FIGURES: Final[Columns[VariantRow]] = (
+    Column("ADMITTED", _admitted, right=True, whole=True),
+    Column(
+        "GROUPS", lambda row: "" if row.refused else f"{row.document.groups:.3g}", True, whole=True
+    ),
+    Column("SPAN", lambda row: _mean(row, row.document.mean_span, 2), right=True, whole=True),
+    Column(
+        "DISTANCE", lambda row: _mean(row, row.document.mean_distance, 1), right=True, whole=True
+    ),
+    Column("STRANDED", lambda row: "" if row.refused else _stranded(row.document)),
+)
 
 
 def _rejected(rows: Sequence[VariantRow]) -> Iterator[RenderableType]:
