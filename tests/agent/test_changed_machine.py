@@ -20,7 +20,7 @@ from numalet.agent.telemetry import metrics
 from numalet.cli.ps_view import PodTable
 from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot import placement
-from numalet.shared.findings import lost_promises
+from numalet.shared.findings import recorded
 from numalet.shared.kubernetes import pod_object as kube_pod
 from numalet.shared.kubernetes import pod_placement
 from running import agent_laws, agents
@@ -147,7 +147,11 @@ async def test_a_running_pod_that_does_not_fit_any_more_goes_on_and_is_marked(
         )
         assert condition["status"] == "False"
         placed = pod_placement.pod_placement(record, view.node.snapshot, {})
-        assert lost_promises.why(record.run.causes) == placed["unpromised"] == condition["message"]
+        assert (
+            recorded.loss_sentence(record.run.causes)
+            == placed["unpromised"]
+            == condition["message"]
+        )
         (event,) = (each for each in agent.controller.view().events if each.reason == "Unpromised")
         assert placed["unpromised"] in event.message
         said = [(each.reason, each.message) for each in agent.controller.view().events]

@@ -20,7 +20,7 @@ from numalet.core.model.findings import BadInput, Location
 from numalet.core.node.node import Node
 from numalet.insight.usecases import kubelet_at_hand
 from numalet.io.documents.cluster import numa_node, numa_node_class
-from numalet.shared.publish import view
+from numalet.shared.publish import node_view
 from running import agents, kubelet_node
 from running.kubelet_node import KubeletNode
 from running.kubelet_process import kubelet_process
@@ -189,13 +189,13 @@ ANSWER: dict[str, Any] = {
 
 
 def test_the_number_0_is_left_out_of_an_answer() -> None:
-    allocatable = view.allocatable_of(ANSWER)
+    allocatable = node_view.allocatable_of(ANSWER)
 
     devices = kubelet_at_hand.devices_of_answer(ANSWER)
     assert devices == {"gpu": (Device("a"), Device("b", (0, 1)))}
     assert allocatable.cpus == (1, 2)
     assert allocatable.memory[0].node_ids == (0, 1)
-    (pod,) = view.pods_of({"podResources": [{"name": "p", "containers": [ANSWER]}]})
+    (pod,) = node_view.pods_of({"podResources": [{"name": "p", "containers": [ANSWER]}]})
     assert (pod.namespace, pod.name) == ("", "p")
     assert replace(pod.containers[0], name="").cpus == (1, 2)
 

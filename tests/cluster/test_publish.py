@@ -22,7 +22,7 @@ from numalet.core.node.node import Node
 from numalet.io.documents.cluster import numa_node, numa_node_class
 from numalet.io.kube_api import access, client
 from numalet.io.kube_api.client import RequestLimits
-from numalet.shared.publish import objects, view
+from numalet.shared.publish import node_view
 from running.control_plane import ControlPlane, lost
 from values import filled_nodes, profile_bench, published_lives
 
@@ -55,7 +55,7 @@ def applied(plane: ControlPlane, path: str, body: dict[str, Any]) -> Any:
 @pytest.mark.parametrize("seed", range(6))
 def test_random_nodes_are_read_back_as_they_were_sent(defined: ControlPlane, seed: int) -> None:
     life = published_lives.life(random.Random(seed))
-    made = objects.of_node(life.node, life.config)
+    made = node_view.objects_of_node(life.node, life.config)
     class_path = f"{numa_node_class.PATH}/{made.class_name}"
     of_class = applied(defined, class_path, dict(made.class_object))
     sent = made.node_object("n7", datetime.now(UTC))
@@ -71,8 +71,8 @@ def test_a_state_is_replaced_as_a_whole(defined: ControlPlane) -> None:
     node = profile_bench.started("xeon-2n")
     held, _ = node.admit(profile_bench.asks("one", "3Gi", cpu="2"))
     now = datetime.now(UTC)
-    first = applied(defined, NODE, objects.of_node(held, CONFIG).node_object("n7", now))
-    second = applied(defined, NODE, objects.of_node(node, CONFIG).node_object("n7", now))
+    first = applied(defined, NODE, node_view.objects_of_node(held, CONFIG).node_object("n7", now))
+    second = applied(defined, NODE, node_view.objects_of_node(node, CONFIG).node_object("n7", now))
 
     assert set(first["spec"]["state"]["pods"]) == {"one"}
     assert "pods" not in second["spec"]["state"]
@@ -91,7 +91,7 @@ def test_what_is_stored_is_small(
     figures: list[str],
 ) -> None:
     node = made(1)
-    published_objects = objects.of_node(node, CONFIG)
+    published_objects = node_view.objects_of_node(node, CONFIG)
     sent = published_objects.node_object("n7", datetime.now(UTC))
     read = applied(defined, NODE, sent)
     # It is what the server keeps about the field's owners that a state of one field keeps short.
@@ -155,18 +155,18 @@ def test_what_changes_is_written_and_what_does_not_is_not(defined: ControlPlane)
 
     async def scenario() -> None:
         async with at_work(defined) as work:
-            work.writers.offer(view.of_node(empty, CONFIG, ()))
+            work.writers.offer(node_view.view_of_node(empty, CONFIG, ()))
             await until(lambda: all(each.is_current for _, each in work.writers.writers))
             first = defined.get(NODE)
-            work.writers.offer(view.of_node(empty, CONFIG, ()))
-            work.writers.offer(view.of_node(held, CONFIG, (pod,)))
+            work.writers.offer(node_view.view_of_node(empty, CONFIG, ()))
+            work.writers.offer(node_view.view_of_node(held, CONFIG, (pod,)))
             await until(lambda: defined.get(NODE)["spec"].get("pods") == 1)
             # The server has it before the publisher has the server's answer.
             await until(lambda: work.writers.numa_node.is_current)
             assert first["metadata"]["ownerReferences"][0]["uid"] == node["metadata"]["uid"]
             assert work.writers.numa_node.counts.written == 2
             assert work.reported == []
-            expected = dict(view.of_node(empty, CONFIG, ()).topology or {})
+            expected = dict(node_view.view_of_node(empty, CONFIG, ()).topology or {})
             assert lost(expected, defined.get(TOPOLOGY)) == []
 
     asyncio.run(scenario())
@@ -185,7 +185,7 @@ def test_zones_of_another_manager_stay_its_own_unless_forced(defined: ControlPla
 
     async def scenario() -> None:
         async with at_work(defined) as work:
-            work.writers.offer(view.of_node(node, CONFIG, ()))
+            work.writers.offer(node_view.view_of_node(node, CONFIG, ()))
             topology = work.writers.topology
             assert topology is not None
             await until(lambda: bool(topology.counts.failed))
@@ -195,7 +195,7 @@ def test_zones_of_another_manager_stay_its_own_unless_forced(defined: ControlPla
             assert '"nfd"' in " ".join(map(str, work.reported))
             assert defined.get(TOPOLOGY)["zones"] == []
         async with at_work(defined, force=True) as work:
-            work.writers.offer(view.of_node(node, CONFIG, ()))
+            work.writers.offer(node_view.view_of_node(node, CONFIG, ()))
             forced = work.writers.topology
             assert forced is not None
             await until(lambda: forced.is_current)
@@ -212,10 +212,10 @@ def test_an_api_server_that_was_away_gets_what_changed_meanwhile(
 
     async def scenario() -> None:
         async with at_work(defined, has_topology=False) as work:
-            work.writers.offer(view.of_node(empty, CONFIG, ()))
+            work.writers.offer(node_view.view_of_node(empty, CONFIG, ()))
             await until(lambda: work.writers.numa_node.is_current)
             await asyncio.to_thread(defined.api_server.kill)
-            work.writers.offer(view.of_node(held, CONFIG, (pod,)))
+            work.writers.offer(node_view.view_of_node(held, CONFIG, (pod,)))
             await until(lambda: bool(work.writers.numa_node.counts.failed))
             await defined.api_server.start_meanwhile()
             await until(lambda: work.writers.numa_node.is_current)
@@ -226,7 +226,7 @@ def test_an_api_server_that_was_away_gets_what_changed_meanwhile(
 
 def test_the_printed_columns_are_those_of_operators(defined: ControlPlane) -> None:
     node = profile_bench.started("xeon-2n")
-    made = objects.of_node(node, CONFIG)
+    made = node_view.objects_of_node(node, CONFIG)
     applied(defined, NODE, made.node_object("n7", datetime.now(UTC)))
     printed = defined.kubectl("get", "numanodes")
 
@@ -243,7 +243,7 @@ def test_objects_are_stored_in_the_size_that_is_promised(defined: ControlPlane) 
         node, _ = node.admit(
             profile_bench.asks(f"{at:08}-0000-4000-8000-000000000000", "1Gi", cpu="1")
         )
-    made = objects.of_node(node, CONFIG)
+    made = node_view.objects_of_node(node, CONFIG)
     read = applied(defined, NODE, made.node_object("n7", datetime.now(UTC)))
 
     own = {name: each for name, each in read["metadata"].items() if name != "managedFields"}

@@ -34,7 +34,7 @@ from numalet.io.kube_api import access, client
 from numalet.io.kube_api.answers import ApiRefused
 from numalet.io.kube_api.client import RequestLimits
 from numalet.io.kube_api.values import Access
-from numalet.shared.publish import view
+from numalet.shared.publish import node_view
 from running import hollow_fleets
 from running.control_plane import ControlPlane
 from values import hollow_pods, profile_bench
@@ -91,7 +91,7 @@ async def publish(to: Access, plane: ControlPlane, said: Said) -> None:
         writers = publisher.publisher(
             api, PublishChoice(node_name="n7"), owner, lambda: datetime.now(UTC), report
         )
-        writers.offer(view.of_node(profile_bench.started("xeon-2n"), KubeletConfig(), ()))
+        writers.offer(node_view.view_of_node(profile_bench.started("xeon-2n"), KubeletConfig(), ()))
         await writers.write_once()
 
 

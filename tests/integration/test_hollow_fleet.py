@@ -20,7 +20,7 @@ from numalet.core.model.findings import BadInput, Location
 from numalet.core.workload.records import EventKind
 from numalet.io.documents.cluster import numa_node
 from numalet.shared.kubernetes import node_resource_topology
-from numalet.shared.publish import view
+from numalet.shared.publish import node_view
 from running import fake_api_server, hollow_fleets
 from running.fake_api_server import Ending, FakeApiServer
 from running.fake_api_store import Plain, Target
@@ -104,7 +104,9 @@ async def test_topologies_are_those_of_an_agent_where_they_are_asked_for() -> No
         await fleet.until(lambda: bool(fleet.phases()))
         await fleet.settled()
         node = fleet.node("hollow-0")
-        expected = view.of_node(node, hollow_pods.config(), node.snapshot.pods.values()).topology
+        expected = node_view.view_of_node(
+            node, hollow_pods.config(), node.snapshot.pods.values()
+        ).topology
         stored_one = stored(server, f"{TOPOLOGIES}/hollow-0")
         assert expected is not None
         assert {key: stored_one[key] for key in expected} == expected

@@ -20,7 +20,7 @@ from numalet.core.model.node_constraints import NodeIdentity
 from numalet.core.node.node import Node
 from numalet.core.snapshot import placement
 from numalet.io.documents.cluster import numa_node, numa_node_class
-from numalet.shared.publish import objects
+from numalet.shared.publish import node_view
 from values import published_lives
 from values.published_lives import Life
 
@@ -31,7 +31,7 @@ lives = st.integers(0, 2**32 - 1).map(random.Random).map(published_lives.life)
 
 def rebuilt(life: Life) -> Node:
     """The node from its class and its published state, and from the pods that are active."""
-    written = json.dumps(objects.of_node(life.node, life.config).class_object)
+    written = json.dumps(node_view.objects_of_node(life.node, life.config).class_object)
     spec = numa_node_class.decode(json.loads(written), Location("numanodeclass.json"))
     empty = classes.start(spec)
     assert isinstance(empty, Node), empty
@@ -41,7 +41,7 @@ def rebuilt(life: Life) -> Node:
 
 def through_json(life: Life) -> PublishedState:
     """The state of the node as it is read from its object."""
-    node_objects = objects.of_node(life.node, life.config)
+    node_objects = node_view.objects_of_node(life.node, life.config)
     written = json.dumps(node_objects.node_object("node-1", datetime(2026, 1, 31, tzinfo=UTC)))
     return numa_node.decode(json.loads(written), Location("numanode.json")).state
 

@@ -27,7 +27,7 @@ from numalet.core.managers.device import reasons as device_reasons
 from numalet.core.managers.memory import reasons as memory_reasons
 from numalet.core.workload import rejections
 from numalet.core.workload.run import Cause
-from numalet.shared.findings import lost_promises
+from numalet.shared.findings import recorded
 from numalet.wording import kubelet
 
 pytestmark = pytest.mark.property
@@ -68,7 +68,7 @@ def test_a_rejection_comes_back_from_what_is_written_down(rejection: Rejection) 
     causes = rejections.causes(rejection)
     assert causes[0].code == rejection.code
     assert rejections.rejection(causes) == rejection
-    assert lost_promises.why(causes) == kubelet.message(rejection)
+    assert recorded.loss_sentence(causes) == kubelet.message(rejection)
 
 
 @given(REJECTIONS, st.data())
@@ -81,7 +81,7 @@ def test_values_that_are_damaged_are_shown_and_break_nothing(
     value = data.draw(TEXT | st.sampled_from(["null", "[]", "[[]]", "{}", "1", "[1, 2]", "NaN"]))
     changed = {**causes[at].fields, data.draw(st.sampled_from(names)): value}
     causes[at] = Cause(causes[at].code, changed)
-    assert isinstance(lost_promises.why(causes), str)
+    assert isinstance(recorded.loss_sentence(causes), str)
 
 
 def test_no_set_of_nodes_is_below_zero() -> None:
@@ -109,7 +109,7 @@ def test_every_class_of_a_reason_is_known() -> None:
 def test_a_reason_of_another_release_is_shown_as_it_is() -> None:
     refused = Cause("admission/allocation-refused", {"container": "a", "provider": "gpu"})
     later = Cause("gpu/later", {"what": "x y"})
-    assert lost_promises.why((refused, later)) == (
+    assert recorded.loss_sentence((refused, later)) == (
         "admission/allocation-refused: container 'a', provider 'gpu'; gpu/later: what 'x y'"
     )
-    assert lost_promises.why(()) == ""
+    assert recorded.loss_sentence(()) == ""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from numalet.core.node.node import Node
 from numalet.shared.kubernetes import pod_resources
-from numalet.shared.publish import view
+from numalet.shared.publish import node_view
 from oracles import topology_updater
 from oracles.topology_updater import UpdaterZone
 from values import published_lives
@@ -55,14 +55,14 @@ def read(zone: dict[str, Any]) -> UpdaterZone:
 
 @given(lives)
 def test_zones_are_those_of_the_topology_updater_but_for_what_is_documented(life: Life) -> None:
-    topology = view.topology_of(life.node, life.node.snapshot.pods.values())
+    topology = node_view.topology_of(life.node, life.node.snapshot.pods.values())
     assert {each["name"]: read(each) for each in topology["zones"]} == expected(life.node)
     assert {each["type"] for each in topology["zones"]} == {"Node"}
 
 
 @given(lives)
 def test_zones_and_resources_are_in_a_fixed_order(life: Life) -> None:
-    zones = view.topology_of(life.node, life.node.snapshot.pods.values())["zones"]
+    zones = node_view.topology_of(life.node, life.node.snapshot.pods.values())["zones"]
     ids = [int(each["name"].removeprefix("node-")) for each in zones]
     assert ids == sorted(ids)
     for zone in zones:

@@ -22,7 +22,7 @@ from numalet.core.model.pod import ContainerKey
 from numalet.core.node.node import Node
 from numalet.dashboard.sources import HistoryPoint, NodeView, SourceKind
 from numalet.insight.maps import node_map
-from numalet.shared.web.serving import serving
+from numalet.shared.web.http_service import serving
 
 _AT: Final = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -22,7 +22,7 @@ from numalet.io.kube_api import client
 from numalet.io.kube_api.client import RequestLimits
 from numalet.io.kube_api.pace import PACE, Pace
 from numalet.io.tasks import beside
-from numalet.shared.web.serving import IDLE_SECONDS, serving
+from numalet.shared.web.http_service import IDLE_SECONDS, serving
 from numalet.wording.log_line import LogLine
 from running import fake_api_server
 from running.fake_kubelets import Kubelets

@@ -17,7 +17,7 @@ from numalet.core.model.findings import BadInput
 from numalet.core.workload.run import ContainerPhase, ContainerRun, Exit, ExitReason, PodRun
 from numalet.io.agent_client.client import AgentClient
 from numalet.shared.kubernetes.node_object import Unready
-from numalet.shared.web import serving
+from numalet.shared.web import http_service
 from servers import views
 from servers.asking import asked, relabelled
 from servers.pods import pod
@@ -50,7 +50,7 @@ def test_a_watch_does_not_hold_up_a_stop(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # If it did, it would for longer than a test may take.
-    monkeypatch.setattr(serving, "STOP_SECONDS", 3600)
+    monkeypatch.setattr(http_service, "STOP_SECONDS", 3600)
     with tempfile.TemporaryDirectory(prefix="node") as folder:
         with served(Path(folder) / "agent.sock") as api, api.client() as client:
             client.post(PODS, pod("a"))

@@ -26,7 +26,7 @@ from numalet.io.pod_resources_client import CallRefused, JsonAnswer, PodResource
 from numalet.io.rpc import methods
 from numalet.io.rpc import pod_resources_v1_pb2 as v1
 from numalet.shared.kubernetes import node_resource_topology
-from numalet.shared.publish.view import PublishedView
+from numalet.shared.publish.node_view import PublishedView
 from values import served_node
 from values.device_bench import GPU
 from values.served_node import ALIGNED, SHARED, TOO_LARGE

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from starlette.types import Receive, Scope, Send
 
-from numalet.shared.web.serving import serving
+from numalet.shared.web.http_service import serving
 
 _MANY_BYTES = 64 * 1024 * 1024
 """More than the buffers of a connection hold."""

@@ -14,7 +14,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from numalet.shared.web import connection, serving
+from numalet.shared.web import connection, http_service
 
 OVERRIDDEN = [
     (connection.Connection, HttpToolsProtocol, "connection_made"),
@@ -25,9 +25,9 @@ OVERRIDDEN = [
     (connection.Connection, HttpToolsProtocol, "on_message_complete"),
     (connection.Connection, HttpToolsProtocol, "pause_writing"),
     (connection.Connection, HttpToolsProtocol, "resume_writing"),
-    (serving._Server, uvicorn.Server, "startup"),
-    (serving._Server, uvicorn.Server, "shutdown"),
-    (serving._Server, uvicorn.Server, "capture_signals"),
+    (http_service._Server, uvicorn.Server, "startup"),
+    (http_service._Server, uvicorn.Server, "shutdown"),
+    (http_service._Server, uvicorn.Server, "capture_signals"),
 ]
 OURS = {
     *("for_probes", "requested", "lost", "rank", "end_stream", "make_connection", "acceptor"),
@@ -63,7 +63,7 @@ def test_what_is_overridden_is_there_and_takes_the_same(
 
 def test_every_method_is_one_that_overrides_or_one_of_ours() -> None:
     overridden = {name for _, _, name in OVERRIDDEN}
-    there = functions(connection.Connection) | functions(serving._Server)
+    there = functions(connection.Connection) | functions(http_service._Server)
     assert overridden | (OURS & there) == there
 
 

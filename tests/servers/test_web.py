@@ -15,8 +15,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from numalet.shared.web import accepting, connection
-from numalet.shared.web.loop_log import EVERY_SECONDS, LoopLog, text
-from numalet.shared.web.serving import serving
+from numalet.shared.web.http_service import LOG_EVERY_SECONDS, LoopLog, loop_error_text, serving
 
 GET: Final = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 HALF_HEAD: Final = b"GET / HTTP/1.1\r\nHost: a"
@@ -252,7 +251,7 @@ async def test_a_handshake_has_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _log(written: list[str]) -> LoopLog:
-    return LoopLog(lambda message, keys: written.append(text(message, keys)))
+    return LoopLog(lambda message, keys: written.append(loop_error_text(message, keys)))
 
 
 def test_trouble_is_said_once_a_minute_and_counted() -> None:
@@ -267,9 +266,9 @@ def test_trouble_is_said_once_a_minute_and_counted() -> None:
         "no files times=1 err=OSError(24, 'Too many open files')",
         "another thing times=1",
     ]
-    loop.go_on(EVERY_SECONDS)
+    loop.go_on(LOG_EVERY_SECONDS)
     assert written[2:] == ["no files times=999 err=OSError(24, 'Too many open files')"]
-    loop.go_on(EVERY_SECONDS)
+    loop.go_on(LOG_EVERY_SECONDS)
     log.handle(loop, trouble)  # type: ignore[arg-type]
     assert len(written) == 4
 

@@ -18,9 +18,9 @@ from numalet.core.model.findings import Location
 from numalet.dashboard import application
 from numalet.dashboard.remembering import remembering
 from numalet.dashboard.sources import FleetSource, NodeSource
-from numalet.shared.web import loop_log
-from numalet.shared.web.loop_log import LoopLog
-from numalet.shared.web.serving import serving as served_on
+from numalet.shared.web import http_service
+from numalet.shared.web.http_service import LoopLog
+from numalet.shared.web.http_service import serving as served_on
 
 _LISTEN = "--listen"
 
@@ -64,7 +64,7 @@ async def serving(
 ) -> None:
     """Serve pages of these sources forever."""
     asyncio.get_running_loop().set_exception_handler(
-        LoopLog(lambda message, keys: say(loop_log.text(message, keys))).handle
+        LoopLog(lambda message, keys: say(http_service.loop_error_text(message, keys))).handle
     )
     listener = programs.bound(wanted)
     at = ListenAddress(wanted.host, listener.getsockname()[1])

@@ -14,7 +14,7 @@ from numalet.cli.options import Options, Part, option
 from numalet.core.model import input_error
 
 if TYPE_CHECKING:
-    from numalet.pages.values import PageOrigin
+    from numalet.pages.templating import PageOrigin
 
 _OUTPUT: Final = "-"
 
@@ -72,7 +72,7 @@ def origin(*, machine: str = "", release: str = "") -> PageOrigin:
     from datetime import UTC, datetime
 
     from numalet.cli import command_line
-    from numalet.pages.values import PageOrigin
+    from numalet.pages.templating import PageOrigin
 
     return PageOrigin(
         command=command_line.text(),

@@ -165,14 +165,14 @@ def _show(explanation: Explanation, chosen: OutputFormat) -> None:
 def _write_pictures(explanation: Explanation, case: Case, pictures: PictureFiles) -> None:
     from numalet.drawing import node_drawing
     from numalet.insight.maps import node_map
-    from numalet.pages import explanation_page, file
+    from numalet.pages import explanation_page, templating
 
     name = f"{explanation.pod.namespace}/{explanation.pod.name}"
     chart = node_map.of_node(case.node, f"The node before {name}")
     origin = drawing_options.origin(release=explanation.release)
     title = f"Pod {name}: {'admitted' if explanation.admitted else explanation.reason}"
     pictures.write(
-        html=lambda: file.file(title, explanation_page.body(chart, explanation, origin)),
+        html=lambda: templating.html_file(title, explanation_page.body(chart, explanation, origin)),
         svg=lambda: node_drawing.draw(chart),
     )
 

@@ -178,7 +178,7 @@ def serve(
 ) -> None:
     """Serve metrics until SIGINT or SIGTERM. Raises ``BadInput`` if listening fails."""
     from numalet.cluster.serve import FleetServer
-    from numalet.shared.web import loop_log
+    from numalet.shared.web import http_service
 
     host, _, port = listen.rpartition(":")
     if not host or not (port.isascii() and port.isdigit()):
@@ -193,7 +193,7 @@ def serve(
         shapes=[(each.name, each.pod) for each in shapes],
         complain=output.show_findings,
         ready=ready,
-        log=lambda message, keys: output.say(loop_log.text(message, keys)),
+        log=lambda message, keys: output.say(http_service.loop_error_text(message, keys)),
     )
     if source.is_live:
         classes = source.classes.followed()

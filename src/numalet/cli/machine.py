@@ -95,12 +95,14 @@ def _write_pictures(pictures: PictureFiles, loaded: LoadedMachine, chart: Machin
         return
     from numalet.drawing import node_drawing
     from numalet.insight.maps import node_map
-    from numalet.pages import file, machine_page
+    from numalet.pages import bodies, templating
 
     drawn = node_map.of_machine(loaded.info, chart.source, loaded.devices)
     origin = drawing_options.origin(machine=chart.source)
     pictures.write(
-        html=lambda: file.file(f"Machine {chart.source}", machine_page.body(drawn, chart, origin)),
+        html=lambda: templating.html_file(
+            f"Machine {chart.source}", bodies.machine_body(drawn, chart, origin)
+        ),
         svg=lambda: node_drawing.draw(drawn),
     )
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from numalet.core.model.findings import Finding, Severity
-from numalet.wording.printable import printable as printable
+from numalet.wording.foreign_texts import printable as printable
 
 if TYPE_CHECKING:
     from msgspec import Struct

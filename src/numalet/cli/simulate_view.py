@@ -66,7 +66,7 @@ def write_pictures(session: Session, records: Sequence[Record], pictures: Pictur
     from numalet.cli import drawing_options
     from numalet.drawing import node_drawing
     from numalet.insight.maps import node_map
-    from numalet.pages import file, simulation_page
+    from numalet.pages import bodies, templating
 
     chart = node_map.of_node(session.node, "Simulated node", session.pods)
     origin = drawing_options.origin(release=session.node.rules.behaviour.release.name)
@@ -76,9 +76,9 @@ def write_pictures(session: Session, records: Sequence[Record], pictures: Pictur
         if isinstance(result, StartRefused)
     ]
     pictures.write(
-        html=lambda: file.file(
+        html=lambda: templating.html_file(
             "Simulated node",
-            simulation_page.body(chart, decisions(records), session.machine, origin, endings),
+            bodies.simulation_body(chart, decisions(records), session.machine, origin, endings),
         ),
         svg=lambda: node_drawing.draw(chart),
     )

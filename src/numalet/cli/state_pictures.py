@@ -71,15 +71,15 @@ def write_shown(
     from numalet.cli import drawing_options
     from numalet.drawing import node_drawing
     from numalet.insight.state import state_chart, state_diff
-    from numalet.pages import file, state_pages
+    from numalet.pages import bodies, templating
 
     chart = state_chart.state_chart(states, path, names, on.machine)
     origin = drawing_options.origin(machine=on.name)
     notes = [each.located for each in state_diff.unreadable(states)]
     pictures.write(
-        html=lambda: file.file(
+        html=lambda: templating.html_file(
             f"State files of {path}",
-            state_pages.shown(chart, origin, notes, on.contradictions),
+            bodies.state_body(chart, origin, notes, on.contradictions),
         ),
         svg=lambda: node_drawing.draw(chart),
     )
@@ -94,7 +94,7 @@ def write_compared(
     """Write two sets of state files, with their paths, as one page."""
     from numalet.cli import drawing_options
     from numalet.insight.state import state_chart, state_diff
-    from numalet.pages import file, state_pages
+    from numalet.pages import bodies, templating
 
     before, after = (
         state_chart.state_chart(states, path, {}, on.machine) for path, states in named
@@ -102,8 +102,8 @@ def write_compared(
     notes = [each.located for _, states in named for each in state_diff.unreadable(states)]
     origin = drawing_options.origin(machine=on.name)
     pictures.write(
-        html=lambda: file.file(
+        html=lambda: templating.html_file(
             "State files compared",
-            state_pages.compared(before, after, differences, origin, notes, on.contradictions),
+            bodies.comparison_body(before, after, differences, origin, notes, on.contradictions),
         )
     )

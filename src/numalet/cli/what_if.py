@@ -128,11 +128,11 @@ def _run(comparison: Comparison, given: WhatIfOptions) -> int:
 
 
 def _write_page(rows: list[VariantRow], pictures: PictureFiles) -> None:
-    from numalet.pages import file, what_if_page
+    from numalet.pages import templating, what_if_page
 
     origin = drawing_options.origin()
     pictures.write(
-        html=lambda: file.file("What if", what_if_page.body([row.document for row in rows], origin))
+        html=lambda: templating.html_file("What if", what_if_page.body([row.document for row in rows], origin))
     )
 
 

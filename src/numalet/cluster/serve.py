@@ -25,9 +25,8 @@ from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.value import Mutable, Value, field
 from numalet.insight.usecases.clusters import OpenedCluster
 from numalet.io.kube_api.values import Access
-from numalet.shared.web import accepting, pages
-from numalet.shared.web.loop_log import LoopLog
-from numalet.shared.web.serving import serving
+from numalet.shared.web import accepting, http_service
+from numalet.shared.web.http_service import LoopLog, serving
 
 
 class FleetServer(Value, kw_only=True):
@@ -87,7 +86,7 @@ class FleetServer(Value, kw_only=True):
                 return False, "nothing is measured yet\n"
             return True, "ok\n" if collector.is_up else f"ok, {collector.age_seconds:.0f} s old\n"
 
-        app = pages.application(
+        app = http_service.pages_application(
             lambda: generate_latest(registry), readiness, path="/{path:path}", in_thread=True
         )
         port = listener.getsockname()[1]

@@ -10,7 +10,7 @@ from typing import Final
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from numalet.drawing import tokens
-from numalet.wording.printable import printable
+from numalet.wording.foreign_texts import printable
 
 # Widths without a browser are those of DejaVu Sans, the widest of the fonts in ``tokens.FONT``: in
 # the others the same text is narrower, so it fits everywhere.

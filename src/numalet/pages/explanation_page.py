@@ -14,8 +14,8 @@ from numalet.drawing import hint_matrix, node_drawing
 from numalet.insight.maps.node_map import NodeMap
 from numalet.insight.output import hint_maps
 from numalet.insight.output.explanation_types import AllocatedDocument, Explanation
-from numalet.pages import pod_lines, templating
-from numalet.pages.values import PageOrigin, TextTable
+from numalet.pages import bodies, templating
+from numalet.pages.templating import PageOrigin, TextTable
 from numalet.wording import explanations, numbers
 
 
@@ -40,7 +40,7 @@ def body(chart: NodeMap, explanation: Explanation, origin: PageOrigin) -> Any:
         origin=origin,
         story=story(explanation),
         drawing=templating.trusted(node_drawing.draw(chart)),
-        lines=pod_lines.of_chart(chart),
+        lines=bodies.pod_lines_of(chart),
     )
 
 
@@ -91,7 +91,7 @@ def _allocated(each: AllocatedDocument) -> tuple[str, ...]:
             for part in each.memory
         ),
         ", ".join(f"{node}: {cpus}" for node, cpus in each.cpus_by_node.items()),
-        pod_lines.devices_text(each.devices),
+        bodies.devices_text(each.devices),
     )
 
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 from numalet.core.admission.decision import Decision
 from numalet.drawing import node_drawing, tokens
 from numalet.insight.maps.node_map import NodeMap
-from numalet.pages import pod_lines, simulation_page, templating, what_if_page
-from numalet.pages.values import TextTable
+from numalet.pages import bodies, templating, what_if_page
+from numalet.pages.templating import TextTable
 
 _FRAME: Final = "numalet-shown"
 _STYLE: Final = (
@@ -35,12 +35,12 @@ def drawn(chart: NodeMap) -> str:
 
 def pods(chart: NodeMap) -> str:
     """Return the pods of a node as a table; empty without pods."""
-    return _pods_table(pod_lines.of_chart(chart), "Pods") if chart.pods else ""
+    return _pods_table(bodies.pod_lines_of(chart), "Pods") if chart.pods else ""
 
 
 def decision(decided: Decision) -> str:
     """Return one decision: the allocation, or why the pod was rejected."""
-    return _pods_table((simulation_page.decision_line(decided),), "Decision")
+    return _pods_table((bodies.decision_line(decided),), "Decision")
 
 
 def figures(matrix: Sequence[dict[str, Any]]) -> str:
@@ -57,7 +57,7 @@ def rows(title: str, given: Sequence[Mapping[str, Any]]) -> str:
     return _text_table(TextTable(title, columns, cells))
 
 
-def _pods_table(lines: Sequence[pod_lines.PodLine], title: str) -> str:
+def _pods_table(lines: Sequence[bodies.PodLine], title: str) -> str:
     return templating.page("bodies/pods.html", lines=lines, title=title)
 
 

@@ -1,20 +1,25 @@
-"""Templates by name, filled with values; style sheets and scripts by name."""
+"""Templates by name, filled with values; style sheets, scripts, and the file of a page."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
+from numalet import __version__
+from numalet.core.model.value import Value
 from numalet.drawing import tokens
-from numalet.wording.printable import printable
+from numalet.wording.foreign_texts import printable
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 _PACKAGE: Final = "numalet.pages"
+_STYLES: Final = ("tokens.css", "numalet.css", "parts.css")
 
 
 def page(name: str, **values: Any) -> str:
@@ -75,3 +80,47 @@ def _environment() -> Environment:
     environment.filters["query"] = _query
     environment.filters["rounded_size"] = numbers.rounded_size
     return environment
+
+
+def html_file(title: str, body: Any) -> str:
+    """Return the file with this title; ``body`` is markup of a template or a drawing."""
+    script = static("lighting.js")
+    # The Content-Security-Policy permits only this script, by its digest.
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return page(
+        "file.html",
+        title=title,
+        body=body,
+        style=trusted("".join(map(static, _STYLES))),
+        script=trusted(script),
+        script_hash=f"sha256-{digest}",
+    )
+
+
+class PageOrigin(Value, kw_only=True):
+    """The origin of a page, for readers of a copy.
+
+    ``command`` is the command line or the function, ``machine`` the name of the machine;
+    ``release`` is the kubelet's, ``at`` a time as text. Empty fields are left out.
+    """
+
+    command: str
+    machine: str = ""
+    release: str = ""
+    at: str = ""
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        known = (
+            ("machine", self.machine),
+            ("kubelet", self.release),
+            ("numalet", __version__),
+            ("made", self.at),
+        )
+        return tuple((name, text) for name, text in known if text)
+
+
+class TextTable(Value):
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]

@@ -11,7 +11,7 @@ from numalet.drawing.charts import BarPart, BarRow, Unit
 from numalet.insight.explain import matrix
 from numalet.insight.explain.matrix import VariantDocument
 from numalet.pages import templating
-from numalet.pages.values import PageOrigin, TextTable
+from numalet.pages.templating import PageOrigin, TextTable
 from numalet.wording import numbers
 
 _CHART_PX: Final = 960

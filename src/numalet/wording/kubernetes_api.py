@@ -1,4 +1,4 @@
-"""Messages of a kube-apiserver for failed requests, which clients know.
+"""Messages of a kube-apiserver for failed requests, and texts of ``kubectl explain``.
 
 Kubernetes v1.32: ``apimachinery/pkg/api/errors``, ``kubelet/server`` for logs.
 """
@@ -7,6 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
+
+REFUSED: Final = "Refused: the program would do something else than its author meant."
+WARNED: Final = "The pod runs, but this has no effect; creating it prints a warning."
+IGNORED: Final = "Ignored: it means nothing to a program of the host."
+KEPT: Final = "Kept and shown; nothing follows from it."
+PART: Final = "A part of a pod."
+UNDER_RULE: Final = "Honoured while the rule {rule} is on, as in exact mode; else ignored."
+SINCE: Final = "Not in v1.32; Kubernetes has it since v{release}."
+
+ANSWERS: Final[Mapping[str, str]] = {
+    "PodList": "Pods of one moment.",
+    "Object": "An object of some kind.",
+    "ObjectList": "Objects of one moment.",
+    "Status": "A failed request, and why.",
+}
+
 
 NOT_FOUND: Final = '{resource} "{name}" not found'
 ALREADY_EXISTS: Final = '{resource} "{name}" already exists'

@@ -6,18 +6,18 @@ import base64
 import hashlib
 import re
 
-from numalet.pages import file, templating
+from numalet.pages import templating
 
 
 def test_nothing_is_asked_for_from_anywhere() -> None:
-    text = file.file("<b>title", "<script>alert(1)</script>")
+    text = templating.html_file("<b>title", "<script>alert(1)</script>")
     assert not re.search(r"(?:src|href)=|url\((?!#)|@import", text.replace("default-src", ""))
     assert "&lt;b&gt;title" in text
     assert "<script>alert" not in text
 
 
 def test_its_policy_permits_its_own_script() -> None:
-    text = file.file("title", templating.trusted("<p>body</p>"))
+    text = templating.html_file("title", templating.trusted("<p>body</p>"))
     named = re.search(r"script-src &#39;sha256-(.*?)&#39;|script-src 'sha256-(.*?)'", text)
     assert named is not None
     script = templating.static("lighting.js")
@@ -29,6 +29,6 @@ def test_its_policy_permits_its_own_script() -> None:
 
 def test_no_control_character_of_a_value_is_in_a_page() -> None:
     bad = "a\x1b[31m\x07\x7f\x9b\u202ez\n\tb"
-    text = file.file(bad, bad)
+    text = templating.html_file(bad, bad)
     assert all(each.isprintable() or each in "\n\t" for each in text)
     assert text.count(r"a\x1b[31m\x07\x7f\x9b\u202ez") >= 2

@@ -14,7 +14,7 @@ import pytest
 from numalet.agent.controller.manifests import ManifestFolder
 from numalet.cli import code_index
 from numalet.core.model.findings import Finding, Location
-from numalet.wording import unquoted
+from numalet.wording import foreign_texts
 from running import agents
 
 SECRET = "hunter2-swordfish"
@@ -42,7 +42,7 @@ def changed(value: Any, path: tuple[Any, ...], new: object) -> Any:
 def events(folder: Path) -> dict[str, str]:
     """What is said of every broken file."""
     source = ManifestFolder(folder, "node-a", lambda: datetime(2026, 1, 1, tzinfo=UTC))
-    return {path: unquoted.sentences(found) for path, found in source.read().broken.items()}
+    return {path: foreign_texts.sentences(found) for path, found in source.read().broken.items()}
 
 
 def test_no_value_of_a_broken_manifest_is_quoted(quick_path: Path) -> None:
@@ -94,6 +94,6 @@ def test_every_sentence_can_be_said_without_its_values(code: str) -> None:
         names, 0 if code.startswith(("files/", "document/")) else SECRET
     )
     finding = of(**values, where=Location("x", line=3))
-    assert SECRET not in unquoted.sentences([finding]) or {*names} & {
+    assert SECRET not in foreign_texts.sentences([finding]) or {*names} & {
         "allowed", "expected", "least", "limit_bytes", "most", "nearest", "others"
     }  # fmt: skip

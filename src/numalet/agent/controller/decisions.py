@@ -23,7 +23,7 @@ from numalet.core.workload import records as records
 from numalet.core.workload.records import EventKind, NodeEvent, PodRecord
 from numalet.core.workload.run import Cause, Evicted, PodRun
 from numalet.core.workload.spec import Workload, WorkloadSource
-from numalet.wording import kubelet, unquoted
+from numalet.wording import foreign_texts, kubelet
 
 Stopwatch: TypeAlias = Callable[[], float]
 """Seconds since any moment, to measure decisions."""
@@ -255,7 +255,7 @@ def follow(
         traces += followed.traces
     # The pod of a broken file keeps running, so this event is the only sign of the error.
     for path, findings in read.broken.items():
-        message = unquoted.sentences(findings)
+        message = foreign_texts.sentences(findings)
         state = state.with_event(
             NodeEvent(
                 kind=EventKind.WARNING,

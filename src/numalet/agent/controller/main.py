@@ -37,7 +37,7 @@ from numalet.core.model import input_error
 from numalet.core.model.findings import Finding
 from numalet.io import tasks
 from numalet.io.files import atomic
-from numalet.shared.web.loop_log import LoopLog
+from numalet.shared.web.http_service import LoopLog
 from numalet.wording import log_line
 from numalet.wording.log_line import LogFormat, LogLine
 

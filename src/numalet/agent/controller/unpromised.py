@@ -25,7 +25,7 @@ from numalet.core.workload import rejections
 from numalet.core.workload.records import EventKind, PodRecord
 from numalet.core.workload.run import Cause, ContainerPhase
 from numalet.insight.state.rebase import Lost
-from numalet.shared.findings import lost_promises
+from numalet.shared.findings import recorded
 from numalet.wording import kubelet
 
 _UP = (ContainerPhase.STARTING, ContainerPhase.RUNNING)
@@ -65,7 +65,7 @@ def kept(state: NodeState, decided: Decided, record: PodRecord, now: datetime) -
     state = state.at(state.node.keep_active(record.workload.pod))
     state = state.with_run(record.uid, replace(record.run, causes=causes))
     # An older release stored the same reason as a text, with its event.
-    if lost_promises.why(record.run.causes) == verdict.message:
+    if recorded.loss_sentence(record.run.causes) == verdict.message:
         return state
     reason = kubelet.UNPROMISED
     finding = EventUnpromised(reason=verdict.reason, cause=verdict.message)

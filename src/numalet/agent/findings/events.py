@@ -14,7 +14,7 @@ from typing import Final
 from numalet.core.model.findings import Finding
 from numalet.core.model.value import Value
 from numalet.core.workload.run import Cause
-from numalet.shared.findings import lost_promises, recorded
+from numalet.shared.findings import recorded
 
 _CAUSE: Final = "cause"
 
@@ -133,5 +133,5 @@ def located(finding: Finding) -> Message:
 def text(causes: Sequence[Cause]) -> str:
     """Build the text from at least one cause."""
     first, *others = causes
-    cause = {_CAUSE: lost_promises.why(others, _classes())} if others else {}
+    cause = {_CAUSE: recorded.loss_sentence(others, _classes())} if others else {}
     return recorded.sentence(_classes(), first.code, {**first.fields, **cause})

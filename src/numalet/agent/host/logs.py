@@ -14,8 +14,8 @@ import structlog
 from structlog.typing import EventDict, Processor
 
 from numalet.core.model import moments
+from numalet.wording.foreign_texts import printable
 from numalet.wording.log_line import LogFormat, LogLine
-from numalet.wording.printable import printable
 
 _TO_BE_QUOTED: Final = re.compile("[ \\t=\\r\\n\"']")
 

@@ -34,8 +34,8 @@ from numalet.io.kube_api.client import ApiClient, RequestLimits
 from numalet.io.machines import MachineChoice
 from numalet.io.tasks import beside, together
 from numalet.shared.kubernetes import node_resource_topology
-from numalet.shared.publish.objects import NodeOwner
-from numalet.shared.web.loop_log import LoopLog
+from numalet.shared.publish.node_view import NodeOwner
+from numalet.shared.web.http_service import LoopLog
 from numalet.wording import log_line
 from numalet.wording.log_line import LogFormat, LogLine
 

@@ -22,7 +22,7 @@ from numalet.io.kube_api.access import Access
 from numalet.io.kube_api.client import RequestLimits
 from numalet.io.tasks import together
 from numalet.shared.findings.publish import PublishEnded
-from numalet.shared.publish import view
+from numalet.shared.publish import node_view
 
 
 class AgentPublishing(Value, kw_only=True):
@@ -97,5 +97,5 @@ async def follow(door: Door, writers: NodePublisher) -> None:
         is_new = last is None or shown.node.snapshot is not last[0] or uids != last[1]
         if shown.ready and is_new:
             last = shown.node.snapshot, uids
-            writers.offer(view.of_node(shown.node, shown.config, pods))
+            writers.offer(node_view.view_of_node(shown.node, shown.config, pods))
         await door.changed()

@@ -33,8 +33,7 @@ from numalet.shared.findings.publish import (
     PublishNoPodResources,
     PublishReleaseUnknown,
 )
-from numalet.shared.publish import view
-from numalet.shared.publish.view import PublishedView
+from numalet.shared.publish.node_view import PublishedView, allocatable_of, pods_of, view_of_answers
 from numalet.wording import kubelet_start
 
 _CHECK_SECONDS: Final = 0.5
@@ -120,7 +119,7 @@ class KubeletSource:
                 severity=Severity.WARNING,
             )
             return KubeletReading(view=None, findings=(*configuration.findings, finding))
-        given = None if allocatable is None else view.allocatable_of(allocatable)
+        given = None if allocatable is None else allocatable_of(allocatable)
         premises = configuration.premises
         followed = configuration.release
         notes = tuple(_of_release(followed))
@@ -146,9 +145,9 @@ class KubeletSource:
                 ),
             )
         node = _with_pods(started, known)
-        pods = None if listed is None else view.pods_of(listed)
+        pods = None if listed is None else pods_of(listed)
         return KubeletReading(
-            view=view.of_answers(node, premises.config, given, pods, followed.published),
+            view=view_of_answers(node, premises.config, given, pods, followed.published),
             findings=notes,
         )
 

@@ -32,11 +32,10 @@ from numalet.shared.findings.publish import (
 )
 from numalet.shared.kubernetes import node_resource_topology
 from numalet.shared.publish import writer
-from numalet.shared.publish.objects import NodeObjects, NodeOwner
-from numalet.shared.publish.view import PublishedView
+from numalet.shared.publish.node_view import NodeObjects, NodeOwner, PublishedView
 from numalet.shared.publish.writer import ClassWriter, PacedWriter
-from numalet.shared.web import accepting, pages
-from numalet.shared.web.serving import serving
+from numalet.shared.web import accepting, http_service
+from numalet.shared.web.http_service import serving
 
 _LONGEST_WAIT_SECONDS: Final = 60.0
 
@@ -232,6 +231,6 @@ class PublishMetrics(Collector):
                 f"cannot serve metrics at {address}: {error}",
                 expected="a free port, such as 9090 or 0.0.0.0:9090",
             ).bad_input() from None
-        app = pages.application(lambda: generate_latest(registry), path="/{path:path}")
+        app = http_service.pages_application(lambda: generate_latest(registry), path="/{path:path}")
         async with serving(app, listener):
             yield

@@ -24,7 +24,7 @@ from numalet.core.model.findings import BadInput
 from numalet.insight.rejections import patches
 from numalet.insight.rejections.actions import Action
 from numalet.io import os_problem
-from numalet.shared.web import pages
+from numalet.shared.web import http_service
 
 
 class ActionOutcome(Enum):
@@ -161,4 +161,4 @@ def application(
         why_not = not_ready()
         return not why_not, f"{why_not or 'ok'}\n"
 
-    return pages.application(page, readiness)
+    return http_service.pages_application(page, readiness)

@@ -20,9 +20,8 @@ from numalet.core.model.value import Value, field, replace
 from numalet.io.kube_api import client
 from numalet.io.kube_api.values import Access
 from numalet.io.tasks import together
-from numalet.shared.web import loop_log
-from numalet.shared.web.loop_log import LoopLog
-from numalet.shared.web.serving import serving
+from numalet.shared.web import http_service
+from numalet.shared.web.http_service import LoopLog, serving
 
 
 class BreakerOptions(Value, kw_only=True):
@@ -42,7 +41,7 @@ async def live(options: BreakerOptions, say: Callable[[str], None]) -> None:
     written.
     """
     asyncio.get_running_loop().set_exception_handler(
-        LoopLog(lambda message, keys: say(loop_log.text(message, keys))).handle
+        LoopLog(lambda message, keys: say(http_service.loop_error_text(message, keys))).handle
     )
     with breaker_metrics.opened(options.audit_file) as audit_file:
 

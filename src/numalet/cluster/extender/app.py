@@ -25,7 +25,7 @@ from numalet.cluster.extender.state import ExtenderState
 from numalet.core.model.findings import BadInput
 from numalet.core.model.value import Value
 from numalet.io.documents.cluster.cluster_pods import PodReader
-from numalet.shared.web import pages
+from numalet.shared.web import http_service
 
 LARGEST_BODY_BYTES: Final = 80 * 1024 * 1024
 MOST_VALUES: Final = 2_000_000
@@ -268,4 +268,4 @@ def _with_probes(state: ExtenderState, others: Iterable[Route] = ()) -> Starlett
         text = why_not or (f"ok, {age:.0f} s old" if age else "ok")
         return not why_not, f"{text}\n"
 
-    return pages.application(state.metrics.page, readiness, others=others)
+    return http_service.pages_application(state.metrics.page, readiness, others=others)

@@ -29,8 +29,7 @@ from numalet.io.kube_api import client
 from numalet.io.kube_api.values import Access
 from numalet.io.tasks import together
 from numalet.shared.web.accepting import MOST_CONNECTIONS
-from numalet.shared.web.loop_log import LoopLog
-from numalet.shared.web.serving import serving
+from numalet.shared.web.http_service import LoopLog, serving
 
 PATIENCE_SECONDS: Final = 300
 """Go's clients keep a connection for 90 s; closing it while in use would fail a request."""

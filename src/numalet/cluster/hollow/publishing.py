@@ -20,8 +20,8 @@ from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.pace import Backoff, Pace
 from numalet.io.tasks import together
 from numalet.shared.kubernetes import node_resource_topology
-from numalet.shared.publish import objects, view
-from numalet.shared.publish.objects import NodeObjects, NodeOwner
+from numalet.shared.publish import node_view
+from numalet.shared.publish.node_view import NodeObjects, NodeOwner
 from numalet.shared.publish.writer import ClassWriter
 
 C = TypeVar("C")
@@ -202,7 +202,7 @@ class _NumaNodes:
         self._class_of_kind: dict[str, Mapping[str, Any]] = {}
 
     def content(self, member: Member) -> NodeObjects:
-        return objects.of_class(member.published, self._class_of(member.kind))
+        return node_view.of_class(member.published, self._class_of(member.kind))
 
     async def write(self, member: Member, content: NodeObjects) -> None:
         name = member.life.name
@@ -213,7 +213,7 @@ class _NumaNodes:
     def _class_of(self, kind: NodeKind) -> Mapping[str, Any]:
         made = self._class_of_kind.get(kind.name)
         if made is None:
-            made = self._class_of_kind[kind.name] = objects.class_of(kind.empty, kind.config)
+            made = self._class_of_kind[kind.name] = node_view.class_of(kind.empty, kind.config)
         return made
 
 
@@ -224,7 +224,9 @@ class _Topologies:
         self._api = api
 
     def content(self, member: Member) -> Mapping[str, Any]:
-        return view.topology_of(member.published, () if member.lies else member.life.listed_pods)
+        return node_view.topology_of(
+            member.published, () if member.lies else member.life.listed_pods
+        )
 
     async def write(self, member: Member, content: Mapping[str, Any]) -> None:
         name = member.life.name

@@ -1,11 +1,15 @@
-"""Sentences of findings that are stored as a code and values."""
+"""Sentences of findings that are stored as a code and values, and why a pod lost its allocation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from numalet.core.model.findings import Finding
+from numalet.core.workload import rejections
 from numalet.core.workload.run import Cause
+from numalet.io.findings.files import RecordTextOnly
+from numalet.wording import kubelet
 
 
 def by_code(names: Iterable[object]) -> dict[str, type[Finding]]:
@@ -29,3 +33,14 @@ def sentence(classes: Mapping[str, type[Finding]], code: str, fields: Mapping[st
 def sentences(classes: Mapping[str, type[Finding]], causes: Sequence[Cause]) -> str:
     """The sentences of all causes in one line; empty without causes."""
     return "; ".join(sentence(classes, each.code, each.fields) for each in causes)
+
+
+_TEXT_ONLY: Final = by_code((RecordTextOnly,))
+
+
+def loss_sentence(
+    causes: Sequence[Cause], classes: Mapping[str, type[Finding]] = _TEXT_ONLY
+) -> str:
+    """The kubelet's message of a rejection, else sentences of ``classes``; empty without causes."""
+    rejection = rejections.rejection(causes)
+    return sentences(classes, causes) if rejection is None else kubelet.message(rejection)

@@ -20,7 +20,7 @@ from numalet.core.workload import lifecycle
 from numalet.core.workload.lifecycle import PodPhase, phase
 from numalet.core.workload.records import PodRecord
 from numalet.core.workload.run import ContainerRun, PodRun
-from numalet.shared.findings import lost_promises, notes
+from numalet.shared.findings import notes, recorded
 from numalet.shared.kubernetes import container_statuses
 from numalet.wording import kubelet
 
@@ -142,7 +142,7 @@ def _enforced(record: PodRecord) -> list[_Condition]:
 
 def _unpromised(record: PodRecord) -> list[_Condition]:
     """The condition of a pod whose allocation no longer fits."""
-    message = lost_promises.why(record.run.causes)
+    message = recorded.loss_sentence(record.run.causes)
     if not message:
         return []
     since = _latest_start(record)

@@ -16,7 +16,7 @@ from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.core.workload.records import PodRecord
 from numalet.core.workload.run import ContainerRun
-from numalet.shared.findings import lost_promises
+from numalet.shared.findings import recorded
 
 
 def pod_placement(
@@ -33,7 +33,7 @@ def pod_placement(
     }
     return {
         **whole(held, list(own_audits.values())),
-        "unpromised": lost_promises.why(record.run.causes) or None,
+        "unpromised": recorded.loss_sentence(record.run.causes) or None,
         "containers": [
             _of_run(record.run.of(name), each, own_audits.get(ContainerKey(record.uid, name)))
             for name, each in held.items()

@@ -20,7 +20,7 @@ from numalet.io.tasks import beside
 from numalet.shared.findings.publish import PublishForeignZones, PublishRefused, PublishUnreachable
 from numalet.shared.kubernetes import node_resource_topology
 from numalet.shared.publish import pacing
-from numalet.shared.publish.objects import NodeObjects, NodeOwner
+from numalet.shared.publish.node_view import NodeObjects, NodeOwner
 from numalet.shared.publish.pacing import WriteInterval
 
 C = TypeVar("C")
@@ -186,7 +186,7 @@ def numa_node_writer(
     fraction: Fraction = chance,
     report: Callable[[Finding | None], None] = lambda finding: None,
 ) -> PacedWriter[NodeObjects]:
-    """The writer of a NumaNode, for ``objects.of_node(...)``."""
+    """The writer of a NumaNode, for ``objects_of_node(...)``."""
     last: list[NodeObjects] = []
 
     async def send(node_objects: NodeObjects) -> None:

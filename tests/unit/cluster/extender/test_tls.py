@@ -21,7 +21,7 @@ from numalet.cluster.extender import tls
 from numalet.cluster.extender.tls import RenewedTls, TlsFiles
 from numalet.cluster.programs import ListenAddress
 from numalet.core.model.findings import Finding
-from numalet.shared.web import serving as web
+from numalet.shared.web import http_service as web
 from running.certificates import Authority
 from running.extender_parts import LOOPBACK, PATIENCE_SECONDS
 

@@ -18,7 +18,7 @@ from numalet.core.workload import folding
 from numalet.core.workload.records import PodRecord
 from numalet.core.workload.run import Cause, Evicted
 from numalet.io.documents.pods import pod_record
-from numalet.shared.findings import lost_promises, runtime
+from numalet.shared.findings import recorded, runtime
 from numalet.shared.findings.runtime import RuntimeProgramNotFound
 from values.pod_runs import accepted, at, ran, up, workload
 
@@ -123,7 +123,7 @@ def test_a_cause_that_was_written_as_a_text_is_read_and_kept() -> None:
 
 def test_why_a_pod_is_not_promised_what_it_runs_with_has_no_sentence() -> None:
     assert pod_record.decode(pod_record.encode(UNPROMISED), "u.json") == UNPROMISED
-    text = lost_promises.why(UNPROMISED.run.causes)
+    text = recorded.loss_sentence(UNPROMISED.run.causes)
     assert text.startswith("Allocate failed due to [memorymanager] failed to get the default NUMA")
     assert text.encode() not in pod_record.encode(UNPROMISED)
 
@@ -132,7 +132,7 @@ def test_a_text_of_why_it_is_not_promised_is_read_and_kept() -> None:
     found = pod_record.decode(UNPROMISED_TEXT.read_bytes(), "u.json")
     assert found.run.causes != LOST
     assert replace(found, run=replace(found.run, causes=LOST)) == UNPROMISED
-    assert lost_promises.why(found.run.causes) == lost_promises.why(LOST)
+    assert recorded.loss_sentence(found.run.causes) == recorded.loss_sentence(LOST)
     assert b'"unpromised"' not in pod_record.encode(found)
     assert pod_record.decode(pod_record.encode(found), "u.json") == found
 

@@ -14,7 +14,7 @@ from numalet.core.model.findings import Finding
 from numalet.io.documents.cluster import numa_node, numa_node_class
 from numalet.io.kube_api.answers import ApiRefused, ApiStatus, ApiUnreachable
 from numalet.io.tasks import beside
-from numalet.shared.publish import objects
+from numalet.shared.publish import node_view
 from numalet.shared.publish.pacing import WriteInterval
 from numalet.shared.publish.writer import (
     ClassWriter,
@@ -195,7 +195,7 @@ class Api:
         return b"{}"
 
 
-NODE_OBJECTS = objects.of_node(profile_bench.started("single"), KubeletConfig())
+NODE_OBJECTS = node_view.objects_of_node(profile_bench.started("single"), KubeletConfig())
 CLASS_PATH = f"{numa_node_class.PATH}/{NODE_OBJECTS.class_name}"
 
 

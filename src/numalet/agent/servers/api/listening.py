@@ -31,7 +31,7 @@ from numalet.dashboard.application import ServedDashboard
 from numalet.io import os_problem
 from numalet.shared.web import accepting
 from numalet.shared.web.accepting import MOST_WAITING
-from numalet.shared.web.serving import serving
+from numalet.shared.web.http_service import serving
 from numalet.wording import kubernetes_api as words
 
 _CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"

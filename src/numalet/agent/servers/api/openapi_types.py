@@ -24,7 +24,7 @@ from numalet.io.documents.pods.pod_table.kinds import (
     reached,
 )
 from numalet.io.documents.pods.pod_table.table import POD as POD_TYPE
-from numalet.wording import english_explain_types as words
+from numalet.wording import kubernetes_api as words
 
 _CORE: Final = "io.k8s.api.core.v1."
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."

@@ -1,4 +1,4 @@
-"""Sentences about a file without its content, for those who may not read it.
+"""Foreign texts in sentences: escaped for a terminal, a page or a spreadsheet, or left out.
 
 An agent of root reads its manifest folder, which may contain links, and every client that may list
 events sees the errors. Therefore an event contains the place and the kind of error, and quotes
@@ -22,6 +22,19 @@ _LIMITS: Final = frozenset(
 _ABOUT_FILES: Final = ("files/", "document/unreadable", "document/too-large")
 """Codes of findings that do not use the content of a file."""
 _MOST: Final = 5
+
+
+def printable(text: str, kept: str = "\n") -> str:
+    """Escape control characters and those that change the text direction.
+
+    ``kept`` are control characters that stay.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        character if character.isprintable() or character in kept else ascii(character)[1:-1]
+        for character in text
+    )
 
 
 class _Hidden:
