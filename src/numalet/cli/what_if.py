@@ -132,7 +132,9 @@ def _write_page(rows: list[VariantRow], pictures: PictureFiles) -> None:
 
     origin = drawing_options.origin()
     pictures.write(
-        html=lambda: templating.html_file("What if", what_if_page.body([row.document for row in rows], origin))
+        html=lambda: templating.html_file(
+            "What if", what_if_page.body([row.document for row in rows], origin)
+        )
     )
 
 
