@@ -113,7 +113,9 @@ def _again(lines: Mapping[str, bytes], left_out: Mapping[str, str], scenario: Sc
 
 def _judged(lines: Mapping[str, bytes], left_out: Mapping[str, str], name: str) -> Judged:
     if name not in lines:
-        return Judged(Verdict.NOT_RECORDED, reason=left_out.get(name, "no line came back"))
+        cause = left_out.get(name, "no line came back")
+        is_chance = cause.startswith("the outcome varies")
+        return Judged(Verdict.CHANCE if is_chance else Verdict.NOT_RECORDED, reason=cause)
     return judge_line(lines[name], name)
 
 

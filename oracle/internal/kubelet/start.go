@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	"k8s.io/kubernetes/pkg/kubelet/cm/cpumanager"
 	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
 )
@@ -101,7 +102,7 @@ func (n *Node) buildTopology(ctx context.Context, p parts) error {
 		return nil
 	}
 	n.merges = &mergeRecorder{Policy: manager.GetPolicy()}
-	if p.config.TopologyManagerScope == topologymanager.PodTopologyScope {
+	if p.config.TopologyManagerScope == kubeletconfig.PodTopologyManagerScope {
 		n.scope = topologymanager.NewPodScope(n.merges)
 	} else {
 		n.scope = topologymanager.NewContainerScope(n.merges)

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 
 	"numalet/oracle/internal/kubelet"
 	"numalet/oracle/internal/scenario"
@@ -37,7 +37,7 @@ func (r *run) addHints(
 	containers := kubelet.Containers(pod)
 	for i := range hints {
 		name := "pod"
-		if r.node.Scope() == topologymanager.ContainerTopologyScope {
+		if r.node.Scope() == kubeletconfig.ContainerTopologyManagerScope {
 			name = containers[i].Name
 		}
 		admission.Hints[name], admission.Merged[name] = hints[i], merged[i]
