@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from numalet.core.model import go_duration
 from numalet.core.model.findings import NOWHERE, Finding, Location
@@ -63,17 +63,21 @@ class UnknownFields(Value, kw_only=True):
         return replace(self, fields=MappingProxyType(left)) if left or self.files else None
 
 
+THROTTLING_FACTOR: Final = 0.9
+"""The default of ``memory_throttling_factor`` in releases that have one."""
+
+
 class KubeletConfig(Value, kw_only=True):
     """The fields of a KubeletConfiguration that numalet uses.
 
     Policy options are None if absent, because the kubelet distinguishes an absent map from an empty
     one. ``uses_default_eviction``: the operating system's default thresholds apply. ``origins`` has
     the location of fields by path, for example ``reservedMemory[0].limits.memory``.
-    ``fail_cgroup_v1`` is None if absent, because its default depends on the release. ``undecoded``
-    are values of a wrong type that were recorded instead of raised. ``flags`` are all flags of the
-    command line, because an unknown flag stops a kubelet. ``others`` are fields that the kubelet
-    only checks (``kubelet_fields``). ``unknown`` are fields that the file leaves to a vendor
-    (``core.config.unknown``).
+    ``fail_cgroup_v1`` and ``memory_throttling_factor`` are None if absent, because their
+    defaults depend on the release. ``undecoded`` are values of a wrong type that were recorded
+    instead of raised. ``flags`` are all flags of the command line, because an unknown flag
+    stops a kubelet. ``others`` are fields that the kubelet only checks (``kubelet_fields``).
+    ``unknown`` are fields that the file leaves to a vendor (``core.config.unknown``).
     """
 
     cpu_manager_policy: str = "none"
@@ -104,7 +108,7 @@ class KubeletConfig(Value, kw_only=True):
     pod_pids_limit: int = -1
     single_process_oom_kill: bool = False
     swap_behavior: str = ""
-    memory_throttling_factor: float = 0.9
+    memory_throttling_factor: float | None = None
     fail_swap_on: bool = True
     container_runtime_endpoint: str = "unix:///run/containerd/containerd.sock"
     eviction_soft: Mapping[str, str] = MappingProxyType({})

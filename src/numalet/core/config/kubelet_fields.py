@@ -26,8 +26,8 @@ containerLogMaxFiles:int32=5 containerLogMaxSize:string containerLogMaxWorkers:i
 containerLogMonitorInterval:duration=10s containerRuntimeEndpoint:string! contentType:string
 cpuCFSQuota:bool cpuCFSQuotaPeriod:duration cpuManagerPolicy:string!
 cpuManagerPolicyOptions:map[string]string cpuManagerReconcilePeriod:duration
-crashLoopBackOff.maxContainerRestartPeriod:duration=
-crashLoopBackOff:v1beta1.CrashLoopBackOffConfig enableContentionProfiling:bool
+crashLoopBackOff.maxContainerRestartPeriod:duration= crashLoopBackOff:v1beta1.CrashLoopBackOffConfig
+defaultPodSysctls:map[string]string= enableContentionProfiling:bool
 enableControllerAttachDetach:bool enableDebugFlagsHandler:bool enableDebuggingHandlers:bool
 enableProfilingHandler:bool enableServer:bool enableSystemLogHandler:bool=true
 enableSystemLogQuery:bool=false enforceNodeAllocatable:[]string eventBurst:int32!100
@@ -36,8 +36,8 @@ evictionMinimumReclaim:map[string]string evictionPressureTransitionPeriod:durati
 evictionSoft:map[string]string evictionSoftGracePeriod:map[string]string failCgroupV1:bool
 failSwapOn:bool featureGates:map[string]bool fileCheckFrequency:duration
 hairpinMode:string!promiscuous-bridge healthzBindAddress:string healthzPort:int32
-httpCheckFrequency:duration imageGCHighThresholdPercent:int32=85
-imageGCLowThresholdPercent:int32=80 imageMaximumGCAge:duration=0s imageMinimumGCAge:duration!2m0s
+httpCheckFrequency:duration imageGCHighThresholdPercent:int32=85 imageGCLowThresholdPercent:int32=80
+imageMaximumGCAge:duration=0s imageMinimumGCAge:duration!2m0s
 imagePullCredentialsVerificationPolicy:v1beta1.ImagePullCredentialsVerificationPolicy=
 imageServiceEndpoint:string iptablesDropBit:int32=15 iptablesMasqueradeBit:int32=14
 kernelMemcgNotification:bool kind:string kubeAPIBurst:int32!100 kubeAPIQPS:int32=50

@@ -11,7 +11,7 @@ import posixpath
 from itertools import chain
 from typing import Final
 
-from numalet.core.config import feature_gates, field_checks
+from numalet.core.config import default_pod_sysctls, feature_gates, field_checks, memory_qos
 from numalet.core.config.feature_gates import FeatureGates
 from numalet.core.config.field_checks import (
     Check,
@@ -38,7 +38,6 @@ TOPOLOGY_SCOPES: Final = ("container", "pod")
 _BLOCK_OF_IDS: Final = 1 << 16
 _HIGHEST_ID: Final = (1 << 32) - 1
 _HIGHEST_PORT: Final = 65535
-_TIERED: Final = "TieredReservation"
 
 
 def validate(
@@ -130,6 +129,7 @@ _CHECKS: Final[tuple[Check, ...]] = (
         "ImageMaximumGCAge feature gate is required for Kubelet configuration option "
         "imageMaximumGCAge",
     ),
+    *default_pod_sysctls.CHECKS,
     at_least(
         "imageMinimumGCAge",
         0,
@@ -340,27 +340,7 @@ _CHECKS: Final[tuple[Check, ...]] = (
         when=gate(feature_gates.KUBELET_TRACING),
         made=ConfigTracingRate,
     ),
-    value(
-        "memoryThrottlingFactor",
-        lambda factor: not 0 < factor <= 1,
-        "memoryThrottlingFactor {memoryThrottlingFactor} must be greater than 0 and less than or "
-        "equal to 1.0",
-    ),
-    needs_gate(
-        "memoryReservationPolicy",
-        feature_gates.MEMORY_QOS,
-        "memoryReservationPolicy {memoryReservationPolicy:q} requires MemoryQoS feature gate to "
-        "be enabled",
-        is_set=lambda of: bool(of("memoryReservationPolicy") == _TIERED),
-        when=rule("memory_reservation_policy_is_checked"),
-    ),
-    one_of(
-        "memoryReservationPolicy",
-        ("None", _TIERED),
-        "option {memoryReservationPolicy:q} specified for memoryReservationPolicy. Valid options "
-        'are "None" or "TieredReservation"',
-        when=rule("memory_reservation_policy_is_checked"),
-    ),
+    *memory_qos.CHECKS,
     needs_gate(
         "enableSystemLogQuery",
         feature_gates.NODE_LOG_QUERY,

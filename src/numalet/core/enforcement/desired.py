@@ -217,15 +217,13 @@ def _high(limits: Limits, spec: Container) -> int | None:
 
 
 def _asked_protection(limits: Limits, pod: Pod, spec: Container) -> int | None:
-    if limits.throttling_thousandths is None or pod.qos_class not in limits.classes_with_memory:
+    if pod.qos_class not in limits.classes_with_memory:
         return None
     return _whole(limits, _amount(spec.requests, resources.MEMORY))
 
 
 def _protected(limits: Limits, pods: Iterable[Pod]) -> int | None:
     """Return ``memory.min`` of a level, which must include the sum of all levels below."""
-    if limits.throttling_thousandths is None:
-        return None
     kept = (pod for pod in pods if pod.qos_class in limits.classes_with_memory)
     return _whole(limits, _sum_bytes(kept))
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from numalet.core.config import feature_gates, node_allocatable
+from numalet.core.config import feature_gates, memory_qos, node_allocatable
 from numalet.core.config.behaviour import EXACT, Behaviour
-from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.kubelet_config import THROTTLING_FACTOR, KubeletConfig
 from numalet.core.config.releases.release import ReleaseRules
 from numalet.core.enforcement import conversions
 from numalet.core.model import resources
@@ -18,7 +18,6 @@ from numalet.core.model.quantity import Quantity
 from numalet.core.model.value import Value
 
 _PIDS: Final = "pid"
-_TIERED: Final = "TieredReservation"
 _NS_PER_US: Final = 1000
 PODS: Final = "pods"
 """The value of ``enforceNodeAllocatable`` that excludes reservations from the pods' total."""
@@ -31,7 +30,7 @@ class Limits(Value, kw_only=True):
     the system and the kubelet, but with eviction thresholds. ``allocatable`` excludes these too.
     ``page_sizes`` are those of the machine's huge pages, in bytes. ``period_us`` is the period of
     quotas, if CPU limits are quotas at all (``has_quotas``). ``throttling_thousandths`` is
-    MemoryQoS's factor, if it is on; ``classes_with_memory`` are the classes whose requests it
+    MemoryQoS's factor, if it throttles; ``classes_with_memory`` are the classes whose requests it
     protects. ``nodes`` are the machine's.
     """
 
@@ -46,7 +45,7 @@ class Limits(Value, kw_only=True):
     pids_for_pods: int | None = None
     oom_group: bool = True
     throttling_thousandths: int | None = None
-    classes_with_memory: frozenset[QosClass] = frozenset(QosClass)
+    classes_with_memory: frozenset[QosClass] = frozenset()
     quota_on_exclusive_cpus: bool = True
     nodes: tuple[NumaNodeInfo, ...] = ()
     pod_level_pages: bool = False
@@ -97,8 +96,8 @@ def resolve(
         pids_per_pod=config.pod_pids_limit if config.pod_pids_limit > 0 else None,
         pids_for_pods=None if kernel.tasks is None else for_pods[_PIDS].value,
         oom_group=not config.single_process_oom_kill,
-        throttling_thousandths=round(config.memory_throttling_factor * 1000) if has_qos else None,
-        classes_with_memory=_classes_with_memory(config, rules),
+        throttling_thousandths=_throttling_thousandths(config, rules) if has_qos else None,
+        classes_with_memory=_classes_with_memory(config, rules) if has_qos else frozenset(),
         quota_on_exclusive_cpus=(
             behaviour.exclusive_cpus_have_quota and not rules.exclusive_cpus_have_no_quota
         ),
@@ -107,8 +106,15 @@ def resolve(
     )
 
 
+def _throttling_thousandths(config: KubeletConfig, rules: ReleaseRules) -> int | None:
+    factor = config.memory_throttling_factor
+    if factor is None and not rules.throttling_has_no_default:
+        factor = THROTTLING_FACTOR
+    return None if factor is None else round(factor * 1000)
+
+
 def _classes_with_memory(config: KubeletConfig, rules: ReleaseRules) -> frozenset[QosClass]:
     if not rules.memory_is_kept_by_policy:
         return frozenset(QosClass)
-    is_tiered = config.memory_reservation_policy == _TIERED
+    is_tiered = config.memory_reservation_policy == memory_qos.TIERED
     return frozenset({QosClass.GUARANTEED}) if is_tiered else frozenset()

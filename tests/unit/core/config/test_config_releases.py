@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -318,6 +319,80 @@ def test_a_field_is_checked_from_some_release_on(
     assert {
         release.name: INVALID + text for release in table.RELEASES if first <= release.name <= last
     } == refusing
+
+
+IP_FORWARD = "net.ipv4.ip_forward"
+
+
+OF_SYSCTLS = "for defaultPodSysctls"
+LONG = f"net.{'x' * 250}"
+KNOWN = (IP_FORWARD, "kernel.shm_rmid_forced", "fs.mqueue.msg_max", "user.max_net_namespaces")
+
+
+@pytest.mark.parametrize(
+    ("names", "texts"),
+    [
+        ((), []),
+        (KNOWN, []),
+        (["Net.x"], [f'"Net.x" is not a valid sysctl name {OF_SYSCTLS}']),
+        (["net.*"], [f'"net.*" is not a valid sysctl name {OF_SYSCTLS}']),
+        ([LONG], [f'"{LONG}" is not a valid sysctl name {OF_SYSCTLS}']),
+        (["vm.swappiness"], [f'"vm.swappiness" is not known to be namespaced {OF_SYSCTLS}']),
+        (["user"], [f'"user" is not known to be namespaced {OF_SYSCTLS}']),
+        (
+            [IP_FORWARD, "net/ipv4/ip_forward"],
+            [f'duplicate sysctl "{IP_FORWARD}" found in defaultPodSysctls'],
+        ),
+        (
+            ["net.ipv4.conf.eno2/100.rp_filter", "net/ipv4/conf/eno2.100/rp_filter"],
+            ['duplicate sysctl "net.ipv4.conf.eno2/100.rp_filter" found in defaultPodSysctls'],
+        ),
+        (
+            ["vm.x", "vm/x"],
+            [
+                f'"vm.x" is not known to be namespaced {OF_SYSCTLS}',
+                f'"vm/x" is not known to be namespaced {OF_SYSCTLS}',
+                'duplicate sysctl "vm.x" found in defaultPodSysctls',
+            ],
+        ),
+    ],
+)
+def test_default_pod_sysctls_are_checked(
+    machine: MachineInfo, names: Sequence[str], texts: list[str]
+) -> None:
+    given = {"defaultPodSysctls": dict.fromkeys(names, "1")}
+    gates = {"DefaultPodSysctls": True}
+    config = KubeletConfig(others=given, feature_gates=gates)
+    found = [INVALID + text for text in texts]
+    expected = None if not found else found[0] if len(found) == 1 else f"[{', '.join(found)}]"
+    assert start_text(config, machine, "1.37") == expected
+
+    without = start_text(replace(config, feature_gates={}), machine, "1.37")
+    needed = INVALID + (
+        "DefaultPodSysctls feature gate is required for Kubelet configuration option "
+        "defaultPodSysctls"
+    )
+    assert without == (needed if names else None)
+    assert start_text(replace(config, feature_gates={}), machine, "1.36") is None
+
+
+@pytest.mark.parametrize(
+    ("factor", "gates", "is_refused"),
+    [
+        (None, {}, False),
+        (0.5, {}, False),
+        (None, {"MemoryQoS": False}, False),
+        (0.9, {"MemoryQoS": False}, False),
+        (0.5, {"MemoryQoS": False}, True),
+    ],
+)
+def test_a_throttling_factor_needs_its_gate(
+    machine: MachineInfo, factor: float | None, gates: dict[str, bool], is_refused: bool
+) -> None:
+    config = KubeletConfig(memory_throttling_factor=factor, feature_gates=gates)
+    text = "memoryThrottlingFactor must not be set when MemoryQoS feature gate is disabled"
+    assert start_text(config, machine, "1.37") == (INVALID + text if is_refused else None)
+    assert start_text(config, machine, "1.36") is None
 
 
 @pytest.mark.parametrize(

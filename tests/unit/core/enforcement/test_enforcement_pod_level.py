@@ -126,3 +126,30 @@ def test_later_releases_keep_memory_by_policy(
         pod = builders.pod("u", Container("c", requests=one, limits=one), qos=qos_class)
         assert kept == desired.container(resolved, Snapshot(), pod, "c").cgroup.memory_min_bytes
         assert kept == desired.pod(resolved, Snapshot(), pod).memory_min_bytes
+
+
+@pytest.mark.parametrize(
+    ("release", "factor", "high"),
+    [
+        ("1.36", None, 972 * MI),
+        ("1.36", 0.5, 768 * MI),
+        ("1.37", None, None),
+        ("1.37", 0.5, 768 * MI),
+    ],
+)
+def test_later_releases_throttle_by_a_given_factor_alone(
+    release: str, factor: float | None, high: int | None
+) -> None:
+    """Without a factor the policy TieredReservation still protects memory."""
+    config = KubeletConfig(
+        feature_gates={"MemoryQoS": True},
+        memory_throttling_factor=factor,
+        memory_reservation_policy="TieredReservation",
+    )
+    resolved = limits.resolve(config, MACHINE, replace(EXACT, release=table.of_name(release)))
+    container = Container("c", requests=_of({"memory": "512Mi"}), limits=_of({"memory": "1Gi"}))
+    pod = builders.pod("u", container, qos=QosClass.BURSTABLE)
+    found = desired.container(resolved, Snapshot(), pod, "c").cgroup.memory_high_bytes
+    assert (None if found is None else found // MI * MI) == high
+    guaranteed = builders.pod("u", container, qos=QosClass.GUARANTEED)
+    assert desired.pod(resolved, Snapshot(), guaranteed).memory_min_bytes == 512 * MI

@@ -37,7 +37,14 @@ def gates(**more: bool) -> KubeletConfig:
 
 @pytest.mark.parametrize(
     ("release", "is_off"),
-    [("1.32", True), ("1.33", True), ("1.34", False), ("1.35", False), ("1.36", False)],
+    [
+        ("1.32", True),
+        ("1.33", True),
+        ("1.34", False),
+        ("1.35", False),
+        ("1.36", False),
+        ("1.37", False),
+    ],
 )
 def test_allocation_is_off_by_default_before_1_34(release: str, is_off: bool) -> None:
     findings = found(GPUS, PLAIN, USER, config=DEFAULT, release=release)
@@ -122,9 +129,9 @@ def test_a_class_by_the_name_of_a_resource_needs_its_gate(name: str) -> None:
 @pytest.mark.parametrize(
     ("version", "unknown", "off"),
     [
-        ("v1alpha3", ["1.34", "1.35", "1.36"], ["1.32", "1.33"]),
-        ("v1beta1", [], ["1.32", "1.33", "1.34", "1.35", "1.36"]),
-        ("v1beta2", ["1.32"], ["1.33", "1.34", "1.35", "1.36"]),
+        ("v1alpha3", ["1.34", "1.35", "1.36", "1.37"], ["1.32", "1.33"]),
+        ("v1beta1", [], ["1.32", "1.33", "1.34", "1.35", "1.36", "1.37"]),
+        ("v1beta2", ["1.32"], ["1.33", "1.34", "1.35", "1.36", "1.37"]),
         ("v1", ["1.32", "1.33"], []),
     ],
 )

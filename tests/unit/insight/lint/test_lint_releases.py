@@ -50,6 +50,7 @@ REMOVED = "cgroup v1 support is unsupported and will be removed in a future rele
         ("1.35", True, REMOVED),
         ("1.35", False, None),
         ("1.36", None, REMOVED),
+        ("1.37", None, REMOVED),
     ],
 )
 def test_cgroup_v1_is_refused_by_default_in_later_releases(
@@ -74,6 +75,7 @@ def test_cgroup_v1_is_refused_by_default_in_later_releases(
         ("preloadedImagesVerificationAllowlist", ["a/b"], "1.33"),
         ("memoryReservationPolicy", "None", "1.36"),
         ("tlsCurvePreferences", [29], "1.36"),
+        ("defaultPodSysctls", {"net.ipv4.ip_forward": "1"}, "1.37"),
     ],
 )
 def test_a_field_that_the_release_does_not_know_does_nothing(
@@ -100,9 +102,9 @@ def test_a_field_that_the_release_does_not_know_does_nothing(
 @pytest.mark.parametrize(
     ("option", "levels"),
     [
-        ("strict-cpu-reservation", ["Alpha", None, None, None, None]),
-        ("prefer-align-cpus-by-uncorecache", ["Alpha", "Alpha", None, None, None]),
-        ("align-by-socket", ["Alpha"] * 5),
+        ("strict-cpu-reservation", ["Alpha", None, None, None, None, None]),
+        ("prefer-align-cpus-by-uncorecache", ["Alpha", "Alpha", None, None, None, None]),
+        ("align-by-socket", ["Alpha"] * 6),
     ],
 )
 def test_an_option_lacks_its_gate_only_where_the_release_asks_one(

@@ -31,6 +31,8 @@ def complaint(flags: list[tuple[str, str]], release: Release) -> str | None:
         ("--cloud-config", "1.34"),
         ("--register-schedulable", "1.34"),
         ("--pod-infra-container-image", "1.35"),
+        ("--machine-id-file", "1.37"),
+        ("--storage-driver-db", "1.37"),
     ],
 )
 def test_a_flag_that_is_gone_is_unknown(flag: str, gone: str) -> None:

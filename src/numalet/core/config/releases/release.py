@@ -191,6 +191,12 @@ class ReleaseRules(RunningRules):
         kubelet="ValidateKubeletConfiguration",
         test="tests/unit/core/config/test_config_releases.py::test_a_field_is_checked_from_some_release_on",
     )
+    pod_sysctls_are_checked: bool = _rule(
+        "defaultPodSysctls is a field: it needs the feature gate DefaultPodSysctls, and names "
+        "sysctls with a namespace of their own.",
+        kubelet="ValidateKubeletConfiguration",
+        test="tests/unit/core/config/test_config_releases.py::test_default_pod_sysctls_are_checked",
+    )
     run_once_is_refused: bool = _rule(
         "runOnce is refused.",
         kubelet="ValidateKubeletConfiguration",

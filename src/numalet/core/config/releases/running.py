@@ -30,6 +30,13 @@ class RunningRules(Rules):
         test="tests/unit/core/enforcement/test_enforcement_pod_level.py"
         "::test_huge_pages_of_a_whole_pod_limit_its_containers_in_some_releases",
     )
+    throttling_has_no_default: bool = _rule(
+        "memoryThrottlingFactor has no default, and without it memory.high is not set. Without the "
+        "feature gate MemoryQoS only the former default 0.9 may be set.",
+        kubelet="SetDefaults_KubeletConfiguration, ValidateKubeletConfiguration",
+        test="tests/unit/core/enforcement/test_enforcement_pod_level.py"
+        "::test_later_releases_throttle_by_a_given_factor_alone",
+    )
     exclusive_cpus_have_no_quota: bool = _rule(
         "A container with exclusive CPUs has no CPU quota, and neither has a pod with such a "
         "container.",

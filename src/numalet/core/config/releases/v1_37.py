@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from numalet.core.config.releases.gate_tables import gates, needs
-from numalet.core.config.releases.release import later
+from numalet.core.config.releases.release import ALWAYS, later
 from numalet.core.config.releases.v1_36 import V1_36
 
 _GATES: Final = gates(
@@ -101,4 +101,9 @@ V1_37: Final = later(
     "1.37",
     gates=_GATES,
     needs=_NEEDS,
+    fields=("defaultPodSysctls",),
+    rules={
+        "pod_sysctls_are_checked": ALWAYS,
+        "throttling_has_no_default": ALWAYS,
+    },
 )
