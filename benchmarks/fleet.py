@@ -26,7 +26,7 @@ from numalet.core.model.node_constraints import UNCONSTRAINED, NodeIdentity
 from numalet.core.model.pod import Container, Pod, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.node.node import Node
-from numalet.insight.fleet import fit, free
+from numalet.insight.fleet import evicting, fit
 from numalet.insight.fleet.assessing import Assessor
 from numalet.insight.fleet.traps import TrapFinder
 
@@ -152,7 +152,7 @@ FREE_HEADS: Final = ["what must go for", "ms", "sets tried", "answer"]
 def free_row(name: str, shape: Pod, of: Cluster) -> list[str]:
     """What must go for a pod of this shape, over all nodes."""
     begin = process_time()
-    answer = free.free(of, ClusterPod(pod=shape))
+    answer = evicting.free(of, ClusterPod(pod=shape))
     spent_ms = 1000 * (process_time() - begin)
     best = "nothing that may go makes room" if answer.best is None else f"{len(answer.best.going)}"
     proved = "proved" if answer.is_proved else "not proved"

@@ -21,8 +21,8 @@ from numalet.core.model.node_constraints import HostPort, NodeConstraints
 from numalet.core.model.pod import Pod, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.node.node import Node
-from numalet.insight.fleet import free
-from numalet.insight.fleet.free import Outcome, Proof
+from numalet.insight.fleet import evicting
+from numalet.insight.fleet.evicting import Outcome, Proof
 from values import node_states, random_nodes
 
 NODES = 1_000
@@ -169,12 +169,12 @@ def test_each_node_among_others_has_the_answer_that_it_has_alone(part: int) -> N
         case, pod = _case(rng)
         apart = [_with_other_uids(case, "a"), _with_other_uids(case, "b")]
         apart.append(_with_other_uids(_case(rng)[0], "c"))
-        asked, every = ClusterPod(pod=pod), free.FreeQuestion(every_node=True)
-        together = free.free(_joined(apart), asked, every)
+        asked, every = ClusterPod(pod=pod), evicting.FreeQuestion(every_node=True)
+        together = evicting.free(_joined(apart), asked, every)
         of_node = {each.name: each for each in together.nodes}
         tried += together.sets_tried
         for each in apart:
-            alone = free.free(each, asked, every)
+            alone = evicting.free(each, asked, every)
             (expected,) = alone.nodes
             actual = of_node[expected.name]
             assert (actual.outcome, actual.proof, actual.going, actual.cost, actual.kept) == (
@@ -196,7 +196,7 @@ def test_the_smallest_set_is_that_of_trying_every_set(part: int) -> None:
     sizes: dict[int | None, int] = {}
     for _ in range(NODES // 10):
         cluster, pod = _case(rng)
-        answer = free.free(cluster, ClusterPod(pod=pod)).nodes[0]
+        answer = evicting.free(cluster, ClusterPod(pod=pod)).nodes[0]
         expected = _by_force(cluster, pod)
         actual = tuple(sorted(each.pod.uid for each in answer.going))
         assert answer.proof is Proof.SMALLEST

@@ -15,11 +15,9 @@ from numalet.cli import output
 from numalet.core.config.behaviour import EXACT, Behaviour, Mode
 from numalet.core.model.findings import Location, Severity
 from numalet.core.model.value import replace
-from numalet.insight.lint import combining, github, junit, rows, sarif
-from numalet.insight.lint.combining import NamedRows
-from numalet.insight.lint.junit import JunitSuite
+from numalet.insight.lint import formats, rows
+from numalet.insight.lint.formats import JunitSuite, NamedRows, SarifRow
 from numalet.insight.lint.rows import FindingRow
-from numalet.insight.lint.sarif import SarifRow
 from numalet.wording import kubelet_start, numbers
 
 if TYPE_CHECKING:
@@ -77,7 +75,7 @@ def print_sarif(rows: Sequence[FindingRow], main_file: str) -> None:
     from numalet import __version__
 
     placed = [SarifRow(_relative(row), _relative_file(main_file)) for row in rows]
-    output.print_document(sarif.document(placed, __version__), output.OutputFormat.JSON)
+    output.print_document(formats.sarif_document(placed, __version__), output.OutputFormat.JSON)
 
 
 def print_github(rows: Sequence[FindingRow]) -> None:
@@ -85,7 +83,7 @@ def print_github(rows: Sequence[FindingRow]) -> None:
 
 
 def _print_commands(rows: Sequence[FindingRow]) -> None:
-    for line in github.lines(rows):
+    for line in formats.github_lines(rows):
         output.print_text(f"{line}\n")
 
 
@@ -98,7 +96,7 @@ def print_junit(
 
 def _print_suites(suites: Sequence[JunitSuite], *, strict: bool) -> None:
     # In XML, escape forbidden characters as on the terminal, inside and outside of names.
-    output.print_text(junit.document(suites, strict=strict) + "\n")
+    output.print_text(formats.junit_document(suites, strict=strict) + "\n")
 
 
 def print_several(checks: Sequence[CheckCombination]) -> None:
@@ -128,11 +126,11 @@ def print_several_for_program(
         NamedRows(each.name, [_relative(row) for row in each.rows], _relative_file(each.config))
         for each in checks
     ]
-    merged = combining.merged(named)
+    merged = formats.merged_rows(named)
     if chosen == "sarif":
         from numalet import __version__
 
-        output.print_document(sarif.document(merged, __version__), output.OutputFormat.JSON)
+        output.print_document(formats.sarif_document(merged, __version__), output.OutputFormat.JSON)
     else:
         _print_commands([each.row for each in merged])
 
@@ -166,7 +164,7 @@ def _relative_file(main_file: str | None) -> str:
 def _relative(row: FindingRow) -> FindingRow:
     """Return the row with a relative file; a name that is not a file moves into the place."""
     document = row.where.document
-    if not sarif.is_file(row.where):
+    if not formats.is_file(row.where):
         return row
     if Path(document).exists():
         return replace(row, where=replace(row.where, document=os.path.relpath(document)))

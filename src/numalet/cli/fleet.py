@@ -180,7 +180,7 @@ def free(options: FreeOptions) -> None:
     budgets are kept. Every answer is asked of the node once more.
     """
     from numalet.cli import fleet_answers
-    from numalet.insight.fleet.free import FreeQuestion
+    from numalet.insight.fleet.evicting import FreeQuestion
     from numalet.insight.fleet.victims import VictimRules
 
     shapes = fleet_sources.shapes([options.pod])

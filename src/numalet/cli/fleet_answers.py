@@ -15,7 +15,7 @@ from numalet.core.model.findings import BadInput
 if TYPE_CHECKING:
     from numalet.core.cluster.cluster import Arrival, Cluster
     from numalet.insight.fleet.assessing import Assessor
-    from numalet.insight.fleet.free import FreeQuestion
+    from numalet.insight.fleet.evicting import FreeQuestion
     from numalet.insight.fleet.kube_scheduler import Scoring
     from numalet.insight.fleet.replay import ReplayRules
     from numalet.insight.fleet.traps import TrapFinder, Traps
@@ -103,12 +103,12 @@ def free(
     Raises ``BadInput`` if an unknown node was named.
     """
     from numalet.cli import fleet_csv, fleet_view
-    from numalet.insight.fleet import free_copies, moves
+    from numalet.insight.fleet import evicting, moves
     from numalet.insight.output import fleet_free_document
 
     check_nodes(cluster, question.only)
     with progress.waiting(_ASKING):
-        answer = free_copies.free_copies(cluster, shape.pod, shape.count, question)
+        answer = evicting.free_copies(cluster, shape.pod, shape.count, question)
         planned = [
             moves.plan(each.before, each.answer) if plans else None for each in answer.copies
         ]

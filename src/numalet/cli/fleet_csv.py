@@ -8,8 +8,8 @@ from msgspec.structs import astuple
 
 from numalet.core.model import resources
 from numalet.insight.fleet import victims
+from numalet.insight.fleet.evicting import CopiesAnswer
 from numalet.insight.fleet.fit import Fit
-from numalet.insight.fleet.free_copies import CopiesAnswer
 from numalet.insight.fleet.parts import FleetPlacement
 from numalet.insight.fleet.replay import ReplayAnswer, Sample
 from numalet.insight.fleet.traps import Traps

@@ -203,7 +203,7 @@ def serve(
 
 
 def emptied(cluster: Cluster) -> Cluster:
-    from numalet.insight.fleet.free import without
+    from numalet.insight.fleet.evicting import without
 
     nodes = {
         name: replace(each, node=without(each.node, each.node.snapshot.pods))

@@ -11,9 +11,8 @@ from numalet.core.cluster.cluster import Cluster, ClusterPod, Origin
 from numalet.core.model import pod_demand
 from numalet.core.snapshot.placement import Placement
 from numalet.insight.fleet import parts, victims
+from numalet.insight.fleet.evicting import CopiesAnswer, FreeAnswer, NodeAnswer, Outcome, Proof
 from numalet.insight.fleet.fit import Fit, Landing, ReasonGroup
-from numalet.insight.fleet.free import FreeAnswer, NodeAnswer, Outcome, Proof
-from numalet.insight.fleet.free_copies import CopiesAnswer
 from numalet.insight.fleet.moves import AdmissionStep, MovePlan, Step
 from numalet.insight.fleet.traps import KeptAway, PoolTraps, Trap, Traps
 from numalet.insight.output.fleet_free_document import controller_text

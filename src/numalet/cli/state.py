@@ -102,7 +102,7 @@ def show(options: ShowOptions) -> None:
     Files are shown whether or not they are sound; 'numalet state verify' says whether they are.
     """
     from numalet.cli import state_view
-    from numalet.insight.state import holder_map, pod_names, reading
+    from numalet.insight.state import holder_map, reading
     from numalet.insight.usecases import state_doctor
     from numalet.io.documents.pods import listed_pods
 
@@ -115,7 +115,7 @@ def show(options: ShowOptions) -> None:
         return unknown or uid in names.finished
 
     chart = holder_map.state_map(states, names.by_uid, is_gone)
-    uid_names = pod_names.names(states, chart.holders, names.listed)
+    uid_names = holder_map.names(states, chart.holders, names.listed)
     if uid_names:
         chart = holder_map.state_map(states, uid_names | dict(names.by_uid), is_gone)
     known = {each.pod_uid: each.name for each in chart.holders}

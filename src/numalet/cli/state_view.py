@@ -14,7 +14,7 @@ from numalet.core.config.releases.release import Release
 from numalet.core.config.rules import StartStage
 from numalet.core.model.findings import Finding, Severity
 from numalet.insight.output import state_document
-from numalet.insight.state import state_diff, state_finding
+from numalet.insight.state import holder_map, state_diff
 from numalet.insight.state.holder_map import StateMap
 from numalet.insight.state.reading import States
 from numalet.insight.state.rebase import Rebased
@@ -75,7 +75,7 @@ def show_differences(
 ) -> None:
     output.show_findings(unreadable)
     if chosen is not OutputFormat.TABLE:
-        listed = tuple(map(state_finding.of, unreadable))
+        listed = tuple(map(holder_map.of, unreadable))
         output.print_document(state_document.ComparedDocument(tuple(differences), listed), chosen)
         return
     from numalet.cli import state_tables

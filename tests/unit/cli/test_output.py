@@ -17,7 +17,7 @@ from numalet.cli import output
 from numalet.cli.output import OutputFormat
 from numalet.core.model import input_error
 from numalet.core.model.findings import Location, Severity
-from numalet.insight.usecases.findings import no_pods
+from numalet.insight.usecases.input_findings import no_pods
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from numalet.core.model import pod_demand
 from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 from numalet.insight.fleet import kube_scheduler
-from numalet.insight.fleet.free import FreeAnswer, NodeAnswer, Outcome, without
+from numalet.insight.fleet.evicting import FreeAnswer, NodeAnswer, Outcome, without
 from numalet.insight.fleet.victims import Candidate, cost
 
 MOST_ADMISSIONS: Final = 2_000

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from numalet.core.model.findings import Finding, Severity
 from numalet.wording import numbers
+
+MOST_NAMED: Final = 4
+
+
+def some_of(names: Sequence[str], joined: str = ", ") -> str:
+    more = len(names) - MOST_NAMED
+    return joined.join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 class LintFinding(Finding):

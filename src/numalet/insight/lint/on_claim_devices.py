@@ -25,8 +25,7 @@ from numalet.core.model.quantity import ZERO, Quantity
 from numalet.core.model.value import Value
 from numalet.insight.lint import claim_view
 from numalet.insight.lint.claim_view import CPU_DRIVER, ClaimView
-from numalet.insight.lint.lint_finding import LintFinding, LintNote, LintWarning
-from numalet.insight.lint.naming import some_of
+from numalet.insight.lint.lint_finding import LintFinding, LintNote, LintWarning, some_of
 from numalet.insight.lint.subject import LintSubject
 
 

@@ -12,8 +12,7 @@ from typing import Final
 from numalet.core.config.releases.release import GateStage
 from numalet.core.model.device_claims import ClaimObject, GatedField
 from numalet.core.model.findings import Finding, Location, Severity
-from numalet.insight.lint.lint_finding import LintFinding, LintNote, LintWarning
-from numalet.insight.lint.naming import some_of
+from numalet.insight.lint.lint_finding import LintFinding, LintNote, LintWarning, some_of
 from numalet.insight.lint.subject import LintSubject
 
 

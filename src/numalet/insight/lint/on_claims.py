@@ -13,8 +13,7 @@ from numalet.core.model import resources
 from numalet.core.model.findings import Finding, Severity
 from numalet.insight.lint import claim_view, on_pods
 from numalet.insight.lint.claim_view import ClaimUse, ClaimView
-from numalet.insight.lint.lint_finding import LintFinding
-from numalet.insight.lint.naming import some_of
+from numalet.insight.lint.lint_finding import LintFinding, some_of
 from numalet.insight.lint.subject import LintSubject
 
 

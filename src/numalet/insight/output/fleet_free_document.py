@@ -7,8 +7,7 @@ from typing import Final, Literal
 
 from numalet.core.cluster.cluster import Cluster, ClusterPod
 from numalet.insight.fleet import parts
-from numalet.insight.fleet.free import NodeAnswer
-from numalet.insight.fleet.free_copies import CopiesAnswer
+from numalet.insight.fleet.evicting import CopiesAnswer, NodeAnswer
 from numalet.insight.fleet.moves import AdmissionStep, MovePlan, Step
 from numalet.insight.fleet.parts import FleetPlacement, Origins
 from numalet.insight.fleet.victims import priority

@@ -12,13 +12,12 @@ from numalet.core.config.behaviour import Mode
 from numalet.core.config.releases.release import Release
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.value import Value
-from numalet.insight.state import state_finding, verify
-from numalet.insight.state.holder_map import StateContainer
+from numalet.insight.state import holder_map, verify
+from numalet.insight.state.holder_map import StateContainer, StateFinding
 from numalet.insight.state.reading import Seal
 from numalet.insight.state.rebase import Rebased
 from numalet.insight.state.restart_check import RestartAnswer, RestoreCheck
 from numalet.insight.state.state_diff import StateDifference
-from numalet.insight.state.state_finding import StateFinding
 from numalet.insight.state.verify import FileReport, Soundness
 from numalet.wording import kubelet_start
 
@@ -119,7 +118,7 @@ def _file(report: FileReport) -> StateFileDocument:
         checksum=report.checksum,
         expected_checksum=report.expected,
         findings=tuple(
-            BreachDocument(**state_finding.parts(each), rule=verify.rule(each))
+            BreachDocument(**holder_map.parts(each), rule=verify.rule(each))
             for each in report.findings
         ),
     )
@@ -133,9 +132,9 @@ def checked(check: RestoreCheck, root_dir: str) -> CheckedDocument:
         answer=check.answer,
         start_error=None if refused is None else start_error(refused, root_dir),
         start_error_stage=None if refused is None else refused.stage,
-        drift=[state_finding.of(each) for each in check.drift],
+        drift=[holder_map.of(each) for each in check.drift],
         rebase=None if check.rebased is None else KeptDocument(**_kept(check.rebased)),
-        pods=None if check.pods is None else [state_finding.of(each) for each in check.pods],
+        pods=None if check.pods is None else [holder_map.of(each) for each in check.pods],
     )
 
 
@@ -158,8 +157,8 @@ def _kept(result: Rebased) -> dict[str, Any]:
             name: [StateContainer(*key) for key in keys] for name, keys in result.kept.items()
         },
         "lost": [
-            LostDocument(**state_finding.parts(each.why, each.file), **each.key._asdict())
+            LostDocument(**holder_map.parts(each.why, each.file), **each.key._asdict())
             for each in result.lost
         ],
-        "unusable": [state_finding.of(each, name) for name, each in result.unusable.items()],
+        "unusable": [holder_map.of(each, name) for name, each in result.unusable.items()],
     }

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 from numalet.core.cluster.cluster import Cluster, ClusterPod
 from numalet.core.model import input_error
 from numalet.core.model.pod import Pod
+from numalet.insight.fleet import evicting, moves
 from numalet.insight.fleet import fit as fitting
-from numalet.insight.fleet import free_copies, moves
 from numalet.insight.fleet import traps as trapping
-from numalet.insight.fleet.free import FreeQuestion
+from numalet.insight.fleet.evicting import FreeQuestion
 from numalet.insight.output import fleet_free_document, json_schema
 from numalet.insight.python_api.nodes import choices
 from numalet.insight.usecases import clusters
@@ -91,7 +91,7 @@ def free(cluster: Cluster, pod: Shape, *, nodes: Iterable[str] = ()) -> dict[str
         ).bad_input()
     (shape,) = shapes
     question = FreeQuestion(only=only)
-    answer = free_copies.free_copies(cluster, shape.pod, shape.count, question)
+    answer = evicting.free_copies(cluster, shape.pod, shape.count, question)
     plans = [moves.plan(each.before, each.answer) for each in answer.copies]
     return json_schema.plain(fleet_free_document.of(cluster, shape.name, answer, plans))
 

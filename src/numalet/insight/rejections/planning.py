@@ -12,19 +12,11 @@ from typing import Final, TypeAlias
 from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.model.value import Value
 from numalet.insight.fleet.assessing import Assessor
-from numalet.insight.rejections import (
-    counting,
-    informing,
-    jobs,
-    recreating,
-    shape_questions,
-    trap_taints,
-)
+from numalet.insight.rejections import counting, informing, recreating, shape_questions, trap_taints
 from numalet.insight.rejections.actions import Action, Inform, ResumeJob
 from numalet.insight.rejections.counting import NO_WINDOW, StormKey, Window
 from numalet.insight.rejections.informing import Informed
-from numalet.insight.rejections.jobs import JobInputs
-from numalet.insight.rejections.recreating import RecreatePlan
+from numalet.insight.rejections.recreating import JobInputs, RecreatePlan
 from numalet.insight.rejections.rejected_pod import RejectedPod
 from numalet.insight.rejections.rules import BreakerRules, Measure
 from numalet.insight.rejections.shape_questions import BreakerFacts, ShapeQuestions
@@ -170,9 +162,9 @@ class _Plan:
             now_seconds=self._now,
             rules=self._rules,
         )
-        yield from jobs.resumed(given)
+        yield from recreating.resumed(given)
         storms = [pods for key, pods in self._pods.items() if self._storms[key].is_over_budget]
-        yield from jobs.suspended(storms, given)
+        yield from recreating.suspended(storms, given)
 
     def _events(self) -> Iterator[Inform]:
         for key, storm in self._storms.items():
@@ -204,7 +196,7 @@ class _Plan:
         resumed = {
             shape: at
             for shape, at in self._before.resumed.items()
-            if 0 <= self._now - at < jobs.SETTLE_SECONDS
+            if 0 <= self._now - at < recreating.SETTLE_SECONDS
         }
         known = self._facts.suspended_jobs
         for each in actions:
@@ -234,7 +226,7 @@ class _Plan:
         for at in issued.values():
             yield at + rules.retry_seconds
         for at in resumed.values():
-            yield at + jobs.SETTLE_SECONDS
+            yield at + recreating.SETTLE_SECONDS
         for job in self._facts.suspended_jobs.values():
             yield max(job.until_seconds, self._now + 1.0)
         for at in (*self._taints.moments, *self._recreated.due_at_seconds):

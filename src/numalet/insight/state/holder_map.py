@@ -9,20 +9,51 @@ kubelet's figures per node depend on the order of events. Sizes are in bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from numalet.core.managers.memory.ledger import NodeMemory
 from numalet.core.model import cpu_set, numa_mask
+from numalet.core.model.findings import Finding, Severity
+from numalet.core.model.listed_pod import Holdings, ListedPod
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value
 from numalet.insight.maps.resource_maps import TypeDocument, type_rows
-from numalet.insight.state import state_diff, state_finding
+from numalet.insight.state import state_diff
 from numalet.insight.state.reading import States
-from numalet.insight.state.state_finding import StateFinding
 
 BY_ID: Final = "container ID"
 """Placeholder for the pod of a container that a first-format file names by container ID."""
+
+
+class StateFinding(Value):
+    """One finding: a stable code, the values in its sentence by name, and the sentence.
+
+    ``file`` and ``path`` say where; they are empty where that is no place in a file.
+    """
+
+    code: str
+    severity: Severity
+    file: str
+    path: str
+    fields: dict[str, Any]
+    text: str
+
+
+def of(finding: Finding, file: str | None = None) -> StateFinding:
+    return StateFinding(**parts(finding, file))
+
+
+def parts(finding: Finding, file: str | None = None) -> dict[str, Any]:
+    """Return the fields; ``file`` replaces the one of the finding."""
+    return {
+        "code": finding.code,
+        "severity": finding.severity,
+        "file": finding.where.document if file is None else file,
+        "path": finding.where.path,
+        "fields": {name: finding.fields[name] for name in sorted(finding.fields)},
+        "text": str(finding),
+    }
 
 
 class StateContainer(Value):
@@ -106,7 +137,7 @@ def state_map(
         default_cpu_set=None if states.cpu is None else cpu_set.text(states.cpu.ledger.default),
         registered_devices={} if written is None else written.registered,
         holders=tuple(_holder(states, key, names, is_gone) for key in _holders(states)),
-        unreadable=tuple(map(state_finding.of, state_diff.unreadable(states))),
+        unreadable=tuple(map(of, state_diff.unreadable(states))),
     )
 
 
@@ -189,4 +220,40 @@ def _holder(
         cpu_set.text(cpus or ()),
         devices,
         stale=bool(key.pod_uid) and is_gone(key.pod_uid),
+    )
+
+
+def names(
+    states: States, holders: Iterable[HolderRow], listed: Iterable[ListedPod]
+) -> dict[str, str]:
+    pods: dict[str, dict[str, Holdings]] = {}
+    for row in holders:
+        held = pods.setdefault(row.pod_uid, {})
+        held[row.container] = _holdings(states, row)
+    everyone = tuple(listed)
+    fitting = {uid: [pod for pod in everyone if _fits(pod, held)] for uid, held in pods.items()}
+    times = [pod.name for pods_of_uid in fitting.values() for pod in pods_of_uid]
+    # A match counts only if it is unique in both directions.
+    return {
+        uid: pods_of_uid[0].name
+        for uid, pods_of_uid in fitting.items()
+        if len(pods_of_uid) == 1 and times.count(pods_of_uid[0].name) == 1
+    }
+
+
+def _fits(pod: ListedPod, held: Mapping[str, Holdings]) -> bool:
+    holding = {name: each for name, each in pod.containers.items() if not each.is_nothing}
+    # Ended init containers are in the files only, so the comparison starts from the API's answer.
+    return bool(holding) and all(held.get(name) == each for name, each in holding.items())
+
+
+def _holdings(states: States, row: HolderRow) -> Holdings:
+    cpus = None if states.cpu is None else states.cpu.ledger.cpus_of(row.pod_uid, row.container)
+    records = {}
+    if states.device is not None:
+        records = dict(states.device.written.records.get(row.pod_uid, {}).get(row.container, {}))
+    return Holdings(
+        cpus or frozenset(),
+        frozenset((part.type, part.size, part.numa_nodes) for part in row.memory),
+        frozenset((name, record.device_ids) for name, record in records.items()),
     )

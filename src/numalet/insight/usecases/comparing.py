@@ -19,7 +19,7 @@ from numalet.insight.explain import matrix
 from numalet.insight.explain.matrix import NamedConfig, NamedMachine, Options, Order, Variant
 from numalet.insight.usecases import kubelet_at_hand, simulating
 from numalet.insight.usecases.explaining import machine_named
-from numalet.insight.usecases.findings import amounts_derived, no_pods, pods_ignored
+from numalet.insight.usecases.input_findings import amounts_derived, no_pods, pods_ignored
 from numalet.insight.usecases.kubelet_at_hand import with_kubelets
 from numalet.insight.usecases.simulating import SimulateInputs
 from numalet.io import machines

@@ -22,9 +22,9 @@ from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
 from numalet.insight.explain import cases as cases
 from numalet.insight.explain.cases import Case, OtherNode
-from numalet.insight.state import holder_map, pod_names, reading
+from numalet.insight.state import holder_map, reading
 from numalet.insight.usecases import simulating
-from numalet.insight.usecases.findings import pods_ignored
+from numalet.insight.usecases.input_findings import pods_ignored
 from numalet.insight.usecases.simulating import Prepared, SimulateInputs
 from numalet.io.documents.pods import listed_pods, pod_manifest
 from numalet.io.documents.pods.listed_pods import PodNames
@@ -135,7 +135,7 @@ def _names(known: PodNames, prepared: Prepared) -> Mapping[str, str]:
         return {}
     states = reading.read(prepared.scenario.state_files)
     holders = holder_map.state_map(states, known.by_uid).holders
-    return {**pod_names.names(states, holders, known.listed), **known.by_uid}
+    return {**holder_map.names(states, holders, known.listed), **known.by_uid}
 
 
 def _chosen(pods: Sequence[Pod], name: str | None, rejected: Container[str]) -> Pod:

@@ -24,12 +24,12 @@ from numalet.core.model.value import Value, field, replace
 from numalet.core.node import node as nodes
 from numalet.insight.simulate.session import Scenario, Session
 from numalet.insight.usecases import (
+    input_findings,
     kubelet_at_hand,
-    recorded_reasons,
     scenario_document,
     scenario_file,
 )
-from numalet.insight.usecases.findings import amounts_derived, no_pods
+from numalet.insight.usecases.input_findings import amounts_derived, no_pods
 from numalet.insight.usecases.kubelet_at_hand import UsedKubelet, with_kubelets
 from numalet.io.documents.cluster import node_labels as node_identities
 from numalet.io.documents.kubelet import kubelet_config, kubelet_version
@@ -270,7 +270,7 @@ def _from_pieces(
         ),
         ignored=pods.ignored,
         rejected=pods.rejected,
-        contradictions=recorded_reasons.contradictions(session, pods),
+        contradictions=input_findings.contradictions(session, pods),
         waiting=pods.waiting,
         running=frozenset(pod.uid for pod in pods.pods if pod.phase == _RUNNING),
         state_dir=state_dir,

@@ -16,10 +16,16 @@ from numalet.core.managers.device.inventory import Device, Health
 from numalet.core.model.node_constraints import HostPort, NodeConstraints
 from numalet.core.model.pod import Container, Pod, QosClass
 from numalet.core.model.quantity import Quantity
-from numalet.insight.fleet import free as freeing
-from numalet.insight.fleet import free_copies
-from numalet.insight.fleet.free import FreeAnswer, FreeQuestion, NodeAnswer, Outcome, Proof
-from numalet.insight.fleet.free_copies import CopiesAnswer
+from numalet.insight.fleet import evicting
+from numalet.insight.fleet import evicting as freeing
+from numalet.insight.fleet.evicting import (
+    CopiesAnswer,
+    FreeAnswer,
+    FreeQuestion,
+    NodeAnswer,
+    Outcome,
+    Proof,
+)
 from numalet.insight.fleet.victims import VictimRules, WhyKept
 from values import gpu_fleet
 
@@ -308,7 +314,7 @@ def test_a_node_on_which_something_stays_may_fit_one_day() -> None:
 
 def copies(cluster: Cluster, count: int) -> CopiesAnswer:
     """The answer for so many copies of a pod of 4 GPUs."""
-    return free_copies.free_copies(cluster, ClusterPod(pod=BIG), count, DEFAULT)
+    return evicting.free_copies(cluster, ClusterPod(pod=BIG), count, DEFAULT)
 
 
 def test_copies_that_fit_are_not_asked_about_again() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod
 from numalet.core.model.pod import Pod
 from numalet.insight.fleet import moves
-from numalet.insight.fleet.free import FreeQuestion, free
+from numalet.insight.fleet.evicting import FreeQuestion, free
 from numalet.insight.fleet.moves import EvictionStep, MovePlan
 from values import gpu_fleet
 

@@ -16,10 +16,10 @@ from numalet.core.findings.reservation import ConfigReservedMemorySum
 from numalet.core.findings.state_files import MemoryStateOtherPolicy
 from numalet.core.model.findings import NOWHERE, Finding, Location, Severity
 from numalet.core.model.go_text import GoText
-from numalet.insight.lint import combining, github, rows, sarif
+from numalet.insight.lint import formats, rows
+from numalet.insight.lint.formats import SarifRow
 from numalet.insight.lint.on_reservation import LintEvictionPercentage
 from numalet.insight.lint.rows import FindingRow
-from numalet.insight.lint.sarif import SarifRow
 from numalet.wording import kubelet_start
 
 START_AREAS = ("config", "cpu-manager", "cpu-state", "memory-state", "numalet")
@@ -105,7 +105,7 @@ def test_every_start_error_has_a_rule_and_a_mend() -> None:
 
 def test_sarif_has_a_rule_for_every_code_and_a_result_for_every_finding() -> None:
     found = rows.rows([SUM, PERCENT, SUM])
-    log = sarif.document([SarifRow(each) for each in found], "1.2.3")
+    log = formats.sarif_document([SarifRow(each) for each in found], "1.2.3")
     (run,) = log["runs"]
 
     assert (log["version"], log["$schema"].rpartition("/")[2]) == ("2.1.0", "sarif-2.1.0.json")
@@ -119,9 +119,9 @@ def test_sarif_has_a_rule_for_every_code_and_a_result_for_every_finding() -> Non
 
 
 def test_sarif_locates_files_by_line_and_flags_by_name() -> None:
-    results = sarif.document([SarifRow(each) for each in rows.rows([SUM, PERCENT])], "1")["runs"][
-        0
-    ]["results"]
+    results = formats.sarif_document([SarifRow(each) for each in rows.rows([SUM, PERCENT])], "1")[
+        "runs"
+    ][0]["results"]
     assert results[0]["locations"] == [
         {
             "physicalLocation": {
@@ -138,7 +138,7 @@ def test_sarif_locates_files_by_line_and_flags_by_name() -> None:
 
 def test_sarif_takes_places_without_line_or_file() -> None:
     found = (replace(BALANCING, where=Location("a b#.yaml")), BALANCING)
-    log = sarif.document([SarifRow(each) for each in found], "1")
+    log = formats.sarif_document([SarifRow(each) for each in found], "1")
     first, second = log["runs"][0]["results"]
     assert first["locations"] == [
         {
@@ -161,7 +161,7 @@ def test_sarif_takes_places_without_line_or_file() -> None:
     ],
 )
 def test_a_message_says_everything_in_one_paragraph(changes: dict[str, Any], expected: str) -> None:
-    assert sarif.message(replace(BALANCING, **changes)) == expected
+    assert formats.finding_text(replace(BALANCING, **changes)) == expected
 
 
 def test_workflow_commands_escape_what_would_end_them() -> None:
@@ -171,7 +171,7 @@ def test_workflow_commands_escape_what_would_end_them() -> None:
         where=Location("a,b:c.yaml", "$.x", 7),
         sentence="5% of\nall",
     )
-    assert list(github.lines([odd])) == [
+    assert list(formats.github_lines([odd])) == [
         "::error file=a%2Cb%3Ac.yaml,line=7,title=lint/numa-balancing::5%25 of%0Aall."
     ]
 
@@ -179,7 +179,7 @@ def test_workflow_commands_escape_what_would_end_them() -> None:
 def test_workflow_commands_without_a_file_say_the_place_themselves() -> None:
     flag = replace(BALANCING, severity=Severity.WARNING, where=Location("--eviction-hard"))
     whole = replace(BALANCING, where=Location("kubelet.yaml"))
-    assert list(github.lines([flag, whole, BALANCING])) == [
+    assert list(formats.github_lines([flag, whole, BALANCING])) == [
         "::warning title=lint/numa-balancing::--eviction-hard: it is on.",
         "::notice file=kubelet.yaml,title=lint/numa-balancing::it is on.",
         "::notice title=lint/numa-balancing::it is on.",
@@ -195,6 +195,6 @@ def test_the_page_of_rules_has_a_row_for_every_rule_with_its_reason() -> None:
 
 
 def test_what_a_check_says_twice_comes_once_with_its_name() -> None:
-    checks = [combining.NamedRows(name, [BALANCING, BALANCING], "a.yaml") for name in ("x", "y")]
-    (merged,) = combining.merged(checks)
+    checks = [formats.NamedRows(name, [BALANCING, BALANCING], "a.yaml") for name in ("x", "y")]
+    (merged,) = formats.merged_rows(checks)
     assert (merged.row.sentence, merged.combinations) == ("it is on (x; y)", ("x", "y"))

@@ -7,7 +7,7 @@ import json
 from numalet.core.model.listed_pod import Holdings, ListedPod
 from numalet.core.model.pod import ContainerKey
 from numalet.insight.output import json_schema
-from numalet.insight.state import holder_map, pod_names, reading
+from numalet.insight.state import holder_map, reading
 from numalet.insight.state.holder_map import HeldMemory, StateContainer, StateMap
 from values import state_builders
 from values.builders import GI
@@ -99,7 +99,7 @@ TWO = Holdings(frozenset({4, 5}), frozenset({("memory", 15 * GI, (1, 2))}), froz
 
 def names(*pods: ListedPod) -> dict[str, str]:
     """Names that these pods give."""
-    return pod_names.names(STATES, chart().holders, pods)
+    return holder_map.names(STATES, chart().holders, pods)
 
 
 def test_pods_are_known_by_what_they_hold() -> None:
@@ -121,10 +121,10 @@ def test_pods_that_can_not_be_told_apart_have_no_name() -> None:
     states = reading.read(same)
     rows = holder_map.state_map(states, {}).holders
     held = Holdings(frozenset({1}), frozenset(), frozenset())
-    assert pod_names.names(states, rows, (listed("a/one", c=held),)) == {}
+    assert holder_map.names(states, rows, (listed("a/one", c=held),)) == {}
     rows = holder_map.state_map(twin, {}).holders
     memory = Holdings(frozenset(), TWO.memory, frozenset())
-    assert pod_names.names(twin, rows, (listed("a/two", c=memory),)) == {"u2": "a/two"}
+    assert holder_map.names(twin, rows, (listed("a/two", c=memory),)) == {"u2": "a/two"}
 
 
 def test_documents_are_plain() -> None:

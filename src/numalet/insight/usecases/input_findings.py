@@ -1,15 +1,17 @@
-"""Findings shared by several use cases."""
+"""Findings about the input of use cases, such as rejections that this configuration never gives."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from numalet.core.admission import counting
+from numalet.core.admission import counting, reasons
 from numalet.core.config.releases.release import ReleaseRules
+from numalet.core.config.rules import StartRefused
 from numalet.core.model import input_error
 from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.pod import Pod
-from numalet.io.documents.pods.pod_manifest import Ignored
+from numalet.insight.simulate.session import Session
+from numalet.io.documents.pods.pod_manifest import Ignored, LoadedPods
 from numalet.wording import numbers
 
 
@@ -41,3 +43,24 @@ def pods_ignored(ignored: Mapping[Ignored, int]) -> tuple[Finding, ...]:
     if not counts:
         return ()
     return (input_error.Ignored(f"ignored: {', '.join(counts)}", severity=Severity.NOTE),)
+
+
+def contradictions(session: Session | StartRefused, pods: LoadedPods) -> Mapping[str, Finding]:
+    """Return recorded reasons that a kubelet with this configuration never gives, by pod uid."""
+    found: dict[str, Finding] = {}
+    if isinstance(session, StartRefused):
+        return found
+    for pod in pods.pods:
+        recorded = pods.rejected.get(pod.uid)
+        if recorded is None:
+            continue
+        reason, message = recorded.reason, recorded.message
+        why = reasons.why_impossible(reason, message, session.node.rules, pod)
+        if why is not None:
+            found[pod.uid] = input_error.Conflict(
+                f"a kubelet rejected {pod} with {reason}, which this configuration never does: "
+                f"{reason} needs {why.needs}, and this configuration has {why.has}. The answer is "
+                "not about that kubelet; name its configuration with -c",
+                severity=Severity.WARNING,
+            )
+    return found
