@@ -23,8 +23,8 @@ from cli.commands import (
 )
 from machines.guests import NAMES, tarball
 from numalet.core.config.rules import StartStage
+from numalet.insight.maps.machine_map import MachineMap, Profiles
 from numalet.insight.output import json_schema, schemas
-from numalet.insight.output.machine_document import MachineDocument, ProfilesDocument
 from numalet.insight.output.replay_document import ReplayDocument
 from numalet.insight.output.state_document import (
     CheckedDocument,
@@ -200,19 +200,19 @@ def test_a_kubelet_that_does_not_start_keeps_to_the_type(numalet: Runner) -> Non
 def test_a_machine_keeps_to_the_type(numalet: Runner, name: str, view: str) -> None:
     ended = numalet("machine", str(tarball(name)), "--view", view, "-o", "json")
     assert next(iter(json.loads(ended.out))) == "schema"
-    assert view == kept(ended, MachineDocument).view.value
+    assert view == kept(ended, MachineMap).view.value
 
 
 def test_a_machine_with_gaps_keeps_to_the_type(numalet: Runner, tmp_path: Path) -> None:
     node = tmp_path / "sys" / "devices" / "system" / "node" / "node3"
     node.mkdir(parents=True)
-    found = kept(numalet("machine", str(tmp_path), "-o", "json"), MachineDocument)
+    found = kept(numalet("machine", str(tmp_path), "-o", "json"), MachineMap)
     assert [(n.id, n.memory_bytes, n.distances) for n in found.numa_nodes] == [(3, None, None)]
     assert all(note["code"].startswith("machine/note-") and note["text"] for note in found.notes)
 
 
 def test_the_list_of_profiles_keeps_to_the_type(numalet: Runner) -> None:
-    found = kept(numalet("machine", "--profiles", "-o", "json"), ProfilesDocument)
+    found = kept(numalet("machine", "--profiles", "-o", "json"), Profiles)
     assert "single" in [profile.name for profile in found.profiles]
 
 

@@ -83,9 +83,7 @@ def machine(options: MachineCommandOptions) -> None:
     elif options.output is OutputFormat.TABLE:
         _print_table(chart)
     else:
-        from numalet.insight.output import machine_document
-
-        output.print_document(machine_document.machine(chart), options.output)
+        output.print_document(chart, options.output)
     if size is not None:
         output.say(f"captured {size} bytes in {options.capture}")
 
@@ -120,14 +118,14 @@ def _list_profiles(chosen: OutputFormat) -> None:
     from numalet.cli import machine_picture, tables
     from numalet.insight.usecases import profile_rows
 
-    rows = profile_rows.profile_rows()
+    profiles = profile_rows.profile_rows()
     if chosen is OutputFormat.TABLE:
-        drawn = tables.table(machine_picture.PROFILES, rows, expand=True, padding=(0, 2, 0, 0))
+        drawn = tables.table(
+            machine_picture.PROFILES, profiles.profiles, expand=True, padding=(0, 2, 0, 0)
+        )
         output.print_all([drawn, "", machine_picture.HOW_TO])
     else:
-        from numalet.insight.output import machine_document
-
-        output.print_document(machine_document.profiles(rows), chosen)
+        output.print_document(profiles, chosen)
 
 
 def _load(options: MachineCommandOptions) -> LoadedMachine:
@@ -169,6 +167,6 @@ def _print_table(chart: MachineMap) -> None:
         for drawn in machine_picture.picture(chart):
             console.print(drawn)
         if chart.notes:
-            sentences = [str(note) for note in chart.notes]
+            sentences = [note["text"] for note in chart.notes]
             console.print(machine_picture.notes_list(sentences))
     output.print_drawn("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))

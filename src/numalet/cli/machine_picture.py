@@ -33,12 +33,12 @@ def picture(chart: MachineMap) -> list[RenderableType]:
     from rich.text import Text
 
     drawn: list[RenderableType] = [Text(_title(chart), style="bold"), Text(_totals(chart))]
-    if 0 < len(chart.nodes) <= _MOST_BOXES:
+    if 0 < len(chart.numa_nodes) <= _MOST_BOXES:
         drawn += _boxes(chart)
-    elif chart.nodes:
-        drawn.append(_node_table(chart.nodes))
-    if any(row.distances for row in chart.nodes):
-        drawn += [Text(""), Text("Distances", style="bold"), _distances(chart.nodes)]
+    elif chart.numa_nodes:
+        drawn.append(_node_table(chart.numa_nodes))
+    if any(row.distances for row in chart.numa_nodes):
+        drawn += [Text(""), Text("Distances", style="bold"), _distances(chart.numa_nodes)]
     return drawn
 
 
@@ -60,10 +60,10 @@ def _title(chart: MachineMap) -> str:
 
 def _totals(chart: MachineMap) -> str:
     parts = [
-        numbers.counted(chart.socket_count, "socket"),
-        numbers.counted(len(chart.nodes), "NUMA node"),
-        numbers.counted(chart.core_count, "core"),
-        numbers.counted(chart.cpu_count, "CPU"),
+        numbers.counted(chart.sockets, "socket"),
+        numbers.counted(len(chart.numa_nodes), "NUMA node"),
+        numbers.counted(chart.cores, "core"),
+        numbers.counted(chart.cpus, "CPU"),
         size_text(chart.memory_bytes),
     ]
     pages = pages_text(chart.hugepages)
@@ -96,7 +96,7 @@ def _boxes(chart: MachineMap) -> list[RenderableType]:
 
     drawn: list[RenderableType] = []
     groups: dict[tuple[int, ...], list[MachineNodeRow]] = {}
-    for row in chart.nodes:
+    for row in chart.numa_nodes:
         groups.setdefault(row.sockets, []).append(row)
     for sockets, rows in groups.items():
         drawn += [Text(""), Text(_socket_text(sockets), style="bold")]
@@ -129,18 +129,18 @@ def _box(row: MachineNodeRow) -> Panel:
     lines.add_column(overflow="fold")
     lines.add_row("CPUs", breaking.cpus(_cpus_text(row)))
     if row.cpus:
-        lines.add_row("Cores", str(row.core_count))
+        lines.add_row("Cores", str(row.cores))
     lines.add_row("Memory", _memory_text(row))
     if row.node_class is not NodeClass.CPU:
         lines.add_row("Class", row.node_class.value)
     if row.hugepages:
         lines.add_row("Pages", pages_text(row.hugepages) or "none")
-    return Panel(lines, title=f"NUMA node {row.node_id}", title_align="left")
+    return Panel(lines, title=f"NUMA node {row.id}", title_align="left")
 
 
 def _cpus_text(row: MachineNodeRow) -> str:
-    text = f"{cpu_set.text(row.cpus)} ({len(row.cpus)})" if row.cpus else "none"
-    return text + (f", offline {cpu_set.text(row.offline_cpus)}" if row.offline_cpus else "")
+    text = f"{row.cpus} ({len(cpu_set.parse(row.cpus))})" if row.cpus else "none"
+    return text + (f", offline {row.offline_cpus}" if row.offline_cpus else "")
 
 
 def _memory_text(row: MachineNodeRow) -> str:
@@ -150,7 +150,7 @@ def _memory_text(row: MachineNodeRow) -> str:
 def _node_table(rows: tuple[MachineNodeRow, ...]) -> Table:
     """Return one line per node, with classes if there are several."""
     columns: list[Column[MachineNodeRow]] = [
-        Column("Node", lambda row: row.node_id, right=True),
+        Column("Node", lambda row: row.id, right=True),
         Column("Class", lambda row: row.node_class.value),
         Column("Socket", lambda row: breaking.cpus(",".join(map(str, row.sockets)) or "-")),
         Column("CPUs", lambda row: breaking.cpus(_cpus_text(row))),
@@ -167,9 +167,9 @@ def _distances(rows: tuple[MachineNodeRow, ...]) -> Table:
     from rich.text import Text
 
     # Columns are always the nodes by ascending id, whatever the order of the rows.
-    names = sorted(row.node_id for row in rows)
+    names = sorted(row.id for row in rows)
     columns: list[Column[MachineNodeRow]] = [
-        Column("node", lambda row: Text(str(row.node_id), style="dim"), right=True)
+        Column("node", lambda row: Text(str(row.id), style="dim"), right=True)
     ]
     # A machine description may lack distances, or have rows of another length.
     is_square = all(len(row.distances or names) == len(names) for row in rows)

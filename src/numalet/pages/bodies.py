@@ -88,17 +88,17 @@ def machine_body(chart: NodeMap, rows: MachineMap, origin: PageOrigin) -> Any:
         totals=machine_totals(rows),
         drawing=templating.trusted(node_drawing.draw(chart)),
         nodes=nodes_table(rows),
-        notes=[str(note) for note in rows.notes],
+        notes=[note["text"] for note in rows.notes],
     )
 
 
 def machine_totals(rows: MachineMap) -> str:
     whose = "as the kubelet sees it" if rows.view is View.KUBELET else "as it is"
     parts = [
-        numbers.counted(rows.socket_count, "socket"),
-        numbers.counted(len(rows.nodes), "NUMA node"),
-        numbers.counted(rows.core_count, "core"),
-        numbers.counted(rows.cpu_count, "CPU"),
+        numbers.counted(rows.sockets, "socket"),
+        numbers.counted(len(rows.numa_nodes), "NUMA node"),
+        numbers.counted(rows.cores, "core"),
+        numbers.counted(rows.cpus, "CPU"),
         numbers.rounded_size(rows.memory_bytes),
     ]
     return f"{', '.join(parts)}, {whose}"
@@ -108,23 +108,23 @@ def nodes_table(rows: MachineMap) -> TextTable:
     return TextTable(
         "NUMA nodes",
         ("Node", "Class", "Socket", "CPUs", "Cores", "Memory", "Huge pages", "Distances"),
-        tuple(_row(row) for row in rows.nodes),
+        tuple(_row(row) for row in rows.numa_nodes),
     )
 
 
 def _row(row: MachineNodeRow) -> tuple[str, ...]:
-    offline = f", offline {cpu_set.text(row.offline_cpus)}" if row.offline_cpus else ""
+    offline = f", offline {row.offline_cpus}" if row.offline_cpus else ""
     pages = [
         f"{each.count} x {numbers.rounded_size(each.page_size_kib * 1024)}"
         for each in row.hugepages
         if each.count
     ]
     return (
-        str(row.node_id),
+        str(row.id),
         row.node_class.value,
         numa_mask.listed(row.sockets),
-        (f"{cpu_set.text(row.cpus)} ({len(row.cpus)})" if row.cpus else "none") + offline,
-        str(row.core_count),
+        (f"{row.cpus} ({len(cpu_set.parse(row.cpus))})" if row.cpus else "none") + offline,
+        str(row.cores),
         "unknown" if row.memory_bytes is None else numbers.rounded_size(row.memory_bytes),
         ", ".join(pages),
         " ".join(map(str, row.distances or ())),

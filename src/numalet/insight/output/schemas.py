@@ -20,6 +20,7 @@ from msgspec import Struct
 from numalet.insight.explain.matrix import Matrix
 from numalet.insight.fleet.fit import FleetFit
 from numalet.insight.fleet.traps import Traps
+from numalet.insight.maps.machine_map import MachineMap, Profiles
 from numalet.insight.output import json_schema, state_document
 from numalet.insight.output.check_document import CheckDocument, ChecksDocument, DoctorDocument
 from numalet.insight.output.explanation_types import Explanation, ExplanationNotStartedDocument
@@ -27,11 +28,7 @@ from numalet.insight.output.findings_document import FindingsDocument
 from numalet.insight.output.fleet_days_document import FleetReplayDocument, FleetWhatIfDocument
 from numalet.insight.output.fleet_free_document import FleetFreeDocument
 from numalet.insight.output.json_schema import DIALECT, Schema
-from numalet.insight.output.machine_document import (
-    LabListDocument,
-    MachineDocument,
-    ProfilesDocument,
-)
+from numalet.insight.output.machine_document import LabListDocument
 from numalet.insight.output.replay_document import ReplayDocument
 from numalet.insight.output.reserve_document import ReserveDocument
 from numalet.insight.output.run_document import RunDocument
@@ -86,8 +83,8 @@ DOCUMENTS: Final[Mapping[str, tuple[type[Struct], ...]]] = MappingProxyType(
         "fleet-traps": (Traps,),
         "fleet-what-if": (FleetWhatIfDocument,),
         "lab-list": (LabListDocument,),
-        "machine": (MachineDocument,),
-        "machine-profiles": (ProfilesDocument,),
+        "machine": (MachineMap,),
+        "machine-profiles": (Profiles,),
         "replay": (ReplayDocument,),
         "reserve": (ReserveDocument,),
         "run": (RunDocument,),

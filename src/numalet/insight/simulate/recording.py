@@ -5,7 +5,6 @@ The written form contains all that influenced a decision, so that a replay has t
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, assert_never
 
@@ -13,15 +12,9 @@ from numalet.core.config import unknown
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.numalet_config import AS_THE_KUBELET, NumaletConfig
 from numalet.core.managers.device.inventory import Device, Health
-from numalet.core.model.machine_info import (
-    CoreInfo,
-    HugePages,
-    MachineInfo,
-    NumaNodeInfo,
-    OperatingSystem,
-)
 from numalet.core.model.node_constraints import NodeConstraints, NodeRequirement
 from numalet.core.model.pod import Container, ContainerKind, Pod, Resources
+from numalet.insight.maps import machine_description
 from numalet.insight.simulate.session import (
     Outcome,
     RemoveStep,
@@ -36,7 +29,7 @@ def document(scenario: Scenario, outcome: Outcome) -> dict[str, Any]:
     recorded: dict[str, Any] = {
         "name": scenario.name,
         "tags": list(scenario.tags),
-        "machine": machine_document(scenario.machine),
+        "machine": machine_description.of(scenario.machine),
         "kubelet_config": config_document(unknown.assumed(scenario.config)),
         "devices": [devices_document(*group) for group in scenario.devices.items()],
         "steps": [_step(step) for step in scenario.steps],
@@ -63,59 +56,6 @@ def _own_settings(config: NumaletConfig) -> dict[str, Any]:
     if config.memory_node_classes is not None:
         settings["memoryNodeClasses"] = [each.value for each in config.memory_node_classes]
     return settings
-
-
-def machine_document(machine: MachineInfo) -> dict[str, Any]:
-    recorded: dict[str, Any] = {"numa_nodes": [_node(node) for node in machine.nodes]}
-    if machine.os is not OperatingSystem.LINUX:
-        recorded["os"] = machine.os.value
-    totals = _totals(machine)
-    return recorded | ({"totals": totals} if totals else {})
-
-
-def _totals(machine: MachineInfo) -> dict[str, Any]:
-    """Return totals that are not the sums over the nodes, as on a machine without NUMA."""
-    cores = [core for node in machine.nodes for core in node.cores]
-    pages: Counter[int] = Counter()
-    for node in machine.nodes:
-        for each in node.hugepages:
-            pages[each.page_size_kib] += each.count
-    pages_by_size = {each.page_size_kib: each.count for each in machine.hugepages}
-    sums: dict[str, Any] = {}
-    if machine.memory_capacity_bytes != sum(node.memory_bytes for node in machine.nodes):
-        sums["memory_bytes"] = machine.memory_capacity_bytes
-    if machine.cpu_count != sum(len(core.threads) for core in cores):
-        sums["cpus"] = machine.cpu_count
-    if machine.socket_count != len({core.socket_id for core in cores}):
-        sums["sockets"] = machine.socket_count
-    if pages_by_size != pages:
-        sums["hugepages"] = [_pages(each) for each in machine.hugepages]
-    return sums
-
-
-def _pages(pages: HugePages) -> dict[str, int]:
-    return {"page_size_kib": pages.page_size_kib, "count": pages.count}
-
-
-def _node(node: NumaNodeInfo) -> dict[str, Any]:
-    recorded: dict[str, Any] = {
-        "id": node.node_id,
-        "memory_bytes": node.memory_bytes,
-        "hugepages": [_pages(pages) for pages in node.hugepages],
-        "cores": [_core(core) for core in node.cores],
-    }
-    if node.distances is not None:
-        recorded["distances"] = list(node.distances)
-    return recorded
-
-
-def _core(core: CoreInfo) -> dict[str, Any]:
-    return {
-        "id": core.core_id,
-        "socket": core.socket_id,
-        "threads": list(core.threads),
-        "uncore_cache": core.uncore_cache_id,
-    }
 
 
 def config_document(config: KubeletConfig) -> dict[str, Any]:
@@ -174,7 +114,7 @@ def _restart(step: RestartStep) -> dict[str, Any]:
     if step.config is not None:
         recorded["kubelet_config"] = config_document(step.config)
     if step.machine is not None:
-        recorded["machine"] = machine_document(step.machine)
+        recorded["machine"] = machine_description.of(step.machine)
     if step.state_files is not None:
         recorded["state_files"] = dict(step.state_files)
     return recorded

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from numalet.core.model.findings import NOWHERE
 from numalet.insight.maps import machine_map
-from numalet.insight.maps.machine_map import ProfileRow
+from numalet.insight.maps.machine_map import ProfileRow, Profiles
 from numalet.io import devices, machines
 from numalet.io.documents.machine import profile_library
 from numalet.io.documents.machine.profile_library import PREFIX
 
 
-def profile_rows() -> tuple[ProfileRow, ...]:
-    return tuple(_row(name) for name in profile_library.names())
+def profile_rows() -> Profiles:
+    return Profiles(tuple(_row(name) for name in profile_library.names()))
 
 
 def _row(name: str) -> ProfileRow:

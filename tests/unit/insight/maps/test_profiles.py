@@ -11,8 +11,7 @@ from numalet.core.config.behaviour import NATIVE
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import NOWHERE, BadInput, Location
 from numalet.insight.maps import machine_map
-from numalet.insight.maps.machine_map import View
-from numalet.insight.output import json_schema, machine_document
+from numalet.insight.maps.machine_map import ProfileDevices, View
 from numalet.insight.usecases.profile_rows import profile_rows
 from numalet.io.devices import named_devices
 from numalet.io.documents.machine import machine_file, profile_library
@@ -107,7 +106,7 @@ def test_its_map_notes_what_is_odd_and_nothing_else(name: str) -> None:
         "machine/note-high-ids": name == "ac922-6n",
         "machine/note-sparse-ids": name == "ac922-6n",
     }
-    assert {note.code for note in chart.notes} == {
+    assert {note["code"] for note in chart.notes} == {
         code for code, is_so in expected.items() if is_so
     }
 
@@ -255,17 +254,15 @@ def test_a_device_of_a_profile_must_be_on_a_node_of_the_machine() -> None:
 
 
 def test_the_list_counts_each_profile() -> None:
-    rows = {row.name: row for row in profile_rows()}
+    rows = {row.name: row for row in profile_rows().profiles}
     assert list(rows) == list(NAMES)
     row = rows["hbm-flat"]
     assert (row.numa_nodes, row.nodes_with_cpus, row.nodes_with_memory) == (4, 2, 4)
-    assert row.device_counts == (("gpu.intel.com/i915", 6),)
+    assert row.devices == (ProfileDevices("gpu.intel.com/i915", 6),)
     for each in rows.values():
         assert each.about.endswith(".")
         assert each.figures.endswith(".")
-    (plain,) = json_schema.plain(machine_document.profiles([row]))["profiles"]
-    assert plain["memory_bytes"] == 1161590 << 20
-    assert plain["devices"] == [{"resource": "gpu.intel.com/i915", "count": 6}]
+    assert row.memory_bytes == 1161590 << 20
 
 
 def test_a_profile_names_its_own_places() -> None:

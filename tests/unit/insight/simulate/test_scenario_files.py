@@ -19,6 +19,7 @@ from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.machine_info import HugePages
 from numalet.core.model.pod import Pod
 from numalet.core.model.quantity import Quantity
+from numalet.insight.maps import machine_description
 from numalet.insight.simulate import recording, runner
 from numalet.insight.simulate.session import RemoveStep, RestartStep, Scenario
 from numalet.insight.usecases import scenario_document, scenario_file
@@ -299,7 +300,7 @@ def test_what_is_recorded_is_read_and_replayed(tmp_path: Path) -> None:
 
 def test_totals_of_a_machine_that_are_no_sums_are_kept(tmp_path: Path) -> None:
     plain = decoded(tmp_path, document()).machine
-    assert "totals" not in recording.machine_document(plain)
+    assert "totals" not in machine_description.of(plain)
     other = replace(
         plain,
         memory_capacity_bytes=5,
@@ -307,7 +308,7 @@ def test_totals_of_a_machine_that_are_no_sums_are_kept(tmp_path: Path) -> None:
         socket_count=7,
         hugepages=(HugePages(2048, 8),),
     )
-    described = recording.machine_document(other)
+    described = machine_description.of(other)
     assert described["totals"] == {
         "memory_bytes": 5,
         "cpus": 6,

@@ -30,6 +30,7 @@ from numalet.core.model.node_constraints import (
 from numalet.core.model.pod import ContainerKind, Pod, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.snapshot.snapshot import Snapshot
+from numalet.insight.maps import machine_description
 from numalet.insight.simulate import outcome, recording, runner
 from numalet.insight.simulate.runner import Failed, Passed, Skipped
 from numalet.insight.simulate.session import (
@@ -284,7 +285,7 @@ def test_a_recorded_scenario_has_everything_that_decides() -> None:
         tags=("t",),
     )
     found = recording.document(one, {"steps": []})
-    assert found["machine"] == recording.machine_document(machine)
+    assert found["machine"] == machine_description.of(machine)
     assert found["machine"]["os"] == "windows"
     assert found["machine"]["numa_nodes"] == [
         {
@@ -320,4 +321,4 @@ def test_a_recorded_scenario_has_everything_that_decides() -> None:
 
 
 def test_distances_are_recorded_where_they_are_known() -> None:
-    assert recording.machine_document(MACHINE)["numa_nodes"][1]["distances"] == [20, 10]
+    assert machine_description.of(MACHINE)["numa_nodes"][1]["distances"] == [20, 10]
