@@ -11,12 +11,9 @@ import uuid
 from collections.abc import Mapping
 from typing import Any, Final
 
-import msgspec
-
 from numalet.core.model import input_error, pod_demand
 from numalet.core.model.findings import Finding, Findings, Severity
-from numalet.core.model.node_constraints import NodeConstraints
-from numalet.core.model.pod import Container, ContainerKind, Pod, PodClaim, QosClass
+from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass
 from numalet.core.model.value import Value
 from numalet.io.documents.pods import pod_claims, pod_constraints, pod_level, pod_resources
 from numalet.io.documents.pods.pod_resources import PodSource
@@ -42,42 +39,22 @@ _UID_SPACE: Final = uuid.UUID("6b1f6e0e-8d0a-5f0e-9d53-0d5c1b9c7a11")
 """Namespace of generated uids. A change would orphan the pods in saved state files."""
 
 
-class _Shape(msgspec.Struct, rename="camel", frozen=True):
-    """The members that are read; null means absent, as in Kubernetes."""
-
-
-class Metadata(_Shape, frozen=True):
-    """``metadata`` of a pod, a pod template, or a workload."""
-
-    name: str | None = None
-    generate_name: str | None = None
-    namespace: str | None = None
-    uid: str | None = None
-    labels: dict[str, Any] | None = None
-    annotations: object = None
-    resource_version: str | None = None
-
-
-class _Spec(_Shape, frozen=True):
-    containers: list[Any] | None = None
-    init_containers: list[Any] | None = None
-    overhead: dict[str, Any] | None = None
-    node_name: str | None = None
-    resources: dict[str, Any] | None = None
-    priority: int | None = None
-
-
-class _Container(_Shape, frozen=True):
-    name: str | None = None
-    restart_policy: str | None = None
-    resources: dict[str, Any] | None = None
-
-
-class Status(_Shape, frozen=True):
-    phase: str | None = None
-    qos_class: str | None = None
-    container_statuses: list[Any] | None = None
-    init_container_statuses: list[Any] | None = None
+# The members that are read, with their types; null means absent, as in Kubernetes.
+_METADATA: Final[Mapping[str, type]] = {
+    **dict.fromkeys(("name", "generateName", "namespace", "uid", "resourceVersion"), str),
+    "labels": dict,
+}
+_SPEC: Final[Mapping[str, type]] = {
+    **dict.fromkeys(("containers", "initContainers"), list),
+    **dict.fromkeys(("overhead", "resources"), dict),
+    "nodeName": str,
+    "priority": int,
+}
+_CONTAINER: Final[Mapping[str, type]] = {"name": str, "restartPolicy": str, "resources": dict}
+_STATUS: Final[Mapping[str, type]] = {
+    **dict.fromkeys(("phase", "qosClass"), str),
+    **dict.fromkeys(("containerStatuses", "initContainerStatuses"), list),
+}
 
 
 class PodIdentity(Value):
@@ -113,36 +90,41 @@ def decode_pod(
     written = {name: member for name, member in value.items() if name != "status"}
     if not (identity.among_many and quick.fits(written, POD)):
         checking.check(written, POD, place, strictness, of_pod)
-    # The check has reported everything that does not fit these shapes.
-    metadata = _part(value, "metadata", Metadata, place, Findings())
-    spec = _part(value, "spec", _Spec, place, Findings())
-    status = _part(value, "status", Status, place, of_pod)
-    pod = None
-    if metadata is not None and status is not None and spec is not None:
-        constraints = pod_constraints.of_spec(value.get("spec"))
-        claims = pod_claims.of_pod(value.get("spec"), value.get("status"))
-        pod = _pod(_Parts(metadata, spec, status, constraints, claims), place, identity, of_pod)
+    fits = not of_pod.has_errors or (
+        _has_types(value.get("metadata"), _METADATA) and _has_types(value.get("spec"), _SPEC)
+    )
+    status = _status(value.get("status"), place.member("status"), of_pod)
+    pod = _pod(value, status, place, identity, of_pod) if fits and status is not None else None
     findings.extend(of_pod.distinct)
     return None if of_pod.has_errors else pod
 
 
-class _Parts(Value):
-    metadata: Metadata
-    spec: _Spec
-    status: Status
-    constraints: NodeConstraints
-    claims: tuple[PodClaim, ...]
+def _has_types(value: object, types: Mapping[str, type]) -> bool:
+    """Return whether the members can be read; the check has reported those that cannot."""
+    if value is None:
+        return True
+    if not isinstance(value, Mapping):
+        return False
+    for name, of in types.items():
+        member = value.get(name)
+        if member is not None and type(member) is not of:
+            return False
+    return True
 
 
-def _part(
-    value: Mapping[Any, Any],
-    name: str,
-    shape: type[typed.T],
-    place: Place,
-    findings: Findings,
-) -> typed.T | None:
-    member = value.get(name)
-    return typed.decode({} if member is None else member, shape, place.member(name), findings)
+def _status(value: object, place: Place, findings: Findings) -> Mapping[str, Any] | None:
+    """Return the status; only the members that are read are checked, up to the first finding."""
+    if value is None:
+        return {}
+    if type(value) is not dict:
+        typed.decode(value, dict[str, Any], place, findings)
+        return None
+    for name, member in value.items():
+        of = _STATUS.get(name)
+        if of is not None and member is not None and type(member) is not of:
+            typed.decode(member, of | None, place.member(name), findings)
+            return None
+    return value
 
 
 def _strictness(value: Mapping[Any, Any], identity: PodIdentity) -> Strictness:
@@ -160,23 +142,28 @@ def is_from_server(value: Mapping[Any, Any]) -> bool:
     return bool(has_version or value.get("status"))
 
 
-def _pod(parts: _Parts, place: Place, identity: PodIdentity, findings: Findings) -> Pod:
-    at_spec = place.member("spec")
-    init = _containers(
-        parts.spec.init_containers, at_spec.member("initContainers"), identity.source, findings
+def _pod(
+    value: Mapping[Any, Any],
+    status: Mapping[str, Any],
+    place: Place,
+    identity: PodIdentity,
+    findings: Findings,
+) -> Pod:
+    metadata, spec = value.get("metadata") or {}, value.get("spec") or {}
+    at_spec, at_metadata = place.member("spec"), place.member("metadata")
+    init, apps = (
+        _containers(spec.get(name), at_spec.member(name), identity.source, findings)
+        for name in ("initContainers", "containers")
     )
-    apps = _containers(
-        parts.spec.containers, at_spec.member("containers"), identity.source, findings
-    )
-    if not parts.spec.containers and not _is_said(PodsNoContainers, findings):
+    if not spec.get("containers") and not _is_said(PodsNoContainers, findings):
         findings.add(PodsNoContainers(where=at_spec.location))
     _check_names_differ((*init, *apps), at_spec, findings)
-    name = _name(parts.metadata, place, identity, findings)
-    namespace = parts.metadata.namespace or identity.namespace or "default"
-    _check_name(namespace, DNS_LABEL, place.member("metadata").member("namespace"), findings)
-    given = _given_qos_class(parts.status, place.member("status"), findings)
+    name = _name(metadata, place, identity, findings)
+    namespace = metadata.get("namespace") or identity.namespace or "default"
+    _check_name(namespace, DNS_LABEL, at_metadata.member("namespace"), findings)
+    given = _given_qos_class(status, place.member("status"), findings)
     return Pod(
-        uid=parts.metadata.uid
+        uid=metadata.get("uid")
         or identity.uid
         or made_up_uid(identity.kind, namespace, name, identity.position),
         name=name,
@@ -185,27 +172,27 @@ def _pod(parts: _Parts, place: Place, identity: PodIdentity, findings: Findings)
         app_containers=apps,
         qos_class=given or pod_demand.qos_class((*init, *apps)),
         pod_level=pod_level.decode_pod_level(
-            parts.spec.resources,
+            spec.get("resources"),
             pod_level.PodLevelContext(init, apps, given, identity.source),
             at_spec.member("resources"),
             findings,
         ),
         allocated=pod_level.decode_allocated(
-            parts.status.container_statuses,
-            parts.status.init_container_statuses,
+            status.get("containerStatuses"),
+            status.get("initContainerStatuses"),
             place.member("status"),
             findings,
         ),
         overhead=pod_resources.decode_list(
-            parts.spec.overhead, at_spec.member("overhead"), findings, identity.source
+            spec.get("overhead"), at_spec.member("overhead"), findings, identity.source
         ),
-        phase=parts.status.phase or "",
-        node_name=parts.spec.node_name or "",
-        labels=_labels(parts.metadata, place.member("metadata").member("labels"), findings),
-        priority=parts.spec.priority,
-        is_static=identity.source is PodSource.FILE or _is_static(parts.metadata.annotations),
-        constraints=parts.constraints,
-        claims=parts.claims,
+        phase=status.get("phase") or "",
+        node_name=spec.get("nodeName") or "",
+        labels=_labels(metadata.get("labels"), at_metadata.member("labels"), findings),
+        priority=spec.get("priority"),
+        is_static=identity.source is PodSource.FILE or _is_static(metadata.get("annotations")),
+        constraints=pod_constraints.of_spec(spec),
+        claims=pod_claims.of_pod(spec, status),
     )
 
 
@@ -256,20 +243,20 @@ def _containers(
 def _container(
     value: object, place: Place, source: PodSource, findings: Findings
 ) -> Container | None:
-    read = typed.decode(value, _Container, place, Findings())
-    if read is None:
+    if not isinstance(value, Mapping) or not _has_types(value, _CONTAINER):
         return None
-    if read.name is not None:
-        _check_name(read.name, DNS_LABEL, place.member("name"), findings)
+    name, resources = value.get("name"), value.get("resources")
+    if name is not None:
+        _check_name(name, DNS_LABEL, place.member("name"), findings)
     asked = pod_resources.decode_resources(
-        read.resources or {}, place.member("resources"), findings, source
+        resources or {}, place.member("resources"), findings, source
     )
     return Container(
-        name=read.name or "",
-        kind=_kind(read.restart_policy, place, findings),
+        name=name or "",
+        kind=_kind(value.get("restartPolicy"), place, findings),
         requests=asked.requests,
         limits=asked.limits,
-        claims=pod_claims.of_container(read.resources),
+        claims=pod_claims.of_container(resources),
     )
 
 
@@ -306,12 +293,14 @@ def _check_names_differ(
         seen.add(container.name)
 
 
-def _name(metadata: Metadata, place: Place, identity: PodIdentity, findings: Findings) -> str:
-    name = identity.name or metadata.name or ""
+def _name(
+    metadata: Mapping[str, Any], place: Place, identity: PodIdentity, findings: Findings
+) -> str:
+    name: str = identity.name or metadata.get("name") or ""
+    prefix: str = metadata.get("generateName") or ""
     at_name = place.member("metadata").member("name")
-    if not name and metadata.generate_name:
-        seed = made_up_uid(identity.kind, "", metadata.generate_name, identity.position)
-        name = metadata.generate_name + seed[:5]
+    if not name and prefix:
+        name = prefix + made_up_uid(identity.kind, "", prefix, identity.position)[:5]
     if name:
         _check_name(name, DNS_SUBDOMAIN, at_name, findings)
     else:
@@ -327,24 +316,27 @@ def _check_name(name: str, allowed: TextKind, place: Place, findings: Findings) 
         findings.add(allowed.refusal(shown, place.location))
 
 
-def _given_qos_class(status: Status, place: Place, findings: Findings) -> QosClass | None:
-    if status.phase and status.phase not in PHASES:
+def _given_qos_class(
+    status: Mapping[str, Any], place: Place, findings: Findings
+) -> QosClass | None:
+    phase, given = status.get("phase"), status.get("qosClass")
+    if phase and phase not in PHASES:
         findings.add(
             input_error.NotSupported(
-                f"unknown pod phase {status.phase!r}",
+                f"unknown pod phase {phase!r}",
                 expected="Pending, Running, Succeeded, Failed or Unknown",
                 where=place.member("phase").location,
             )
         )
-    if not status.qos_class:
+    if not given:
         return None
     try:
         # The kubelet uses the class in the status, whatever the containers request.
-        return QosClass(status.qos_class)
+        return QosClass(given)
     except ValueError:
         findings.add(
             input_error.NotSupported(
-                f"unknown QoS class {status.qos_class!r}",
+                f"unknown QoS class {given!r}",
                 expected="Guaranteed, Burstable or BestEffort",
                 where=place.member("qosClass").location,
             )
@@ -352,9 +344,9 @@ def _given_qos_class(status: Status, place: Place, findings: Findings) -> QosCla
         return None
 
 
-def _labels(metadata: Metadata, place: Place, findings: Findings) -> dict[str, str]:
+def _labels(given: Mapping[str, Any] | None, place: Place, findings: Findings) -> dict[str, str]:
     labels: dict[str, str] = {}
-    for name, value in (metadata.labels or {}).items():
+    for name, value in (given or {}).items():
         if isinstance(value, str):
             labels[name] = value
         else:

@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-import msgspec
-
 from numalet.core.model import input_error
 from numalet.core.model.findings import Findings
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
 from numalet.io.documents.pods import pod_document
-from numalet.io.documents.pods.pod_document import Metadata, PodIdentity
+from numalet.io.documents.pods.pod_document import PodIdentity
 from numalet.io.documents.pods.pod_table import checking
 from numalet.io.documents.pods.pod_table.table import WORKLOADS
-from numalet.io.documents.text import typed
 from numalet.io.documents.text.typed import Place
 from numalet.io.findings.pods import PodsNameMissing
 
@@ -31,30 +28,16 @@ _LONGEST_PREFIX: Final = 58
 """Of a generated name, v1.32 (``SimpleNameGenerator``)."""
 
 
-class _Ordinals(msgspec.Struct, frozen=True):
-    start: int | None = None
-
-
-class _Spec(msgspec.Struct, rename="camel", frozen=True):
-    template: dict[str, Any] | None = None
-    job_template: dict[str, Any] | None = None
-    replicas: int | None = None
-    parallelism: int | None = None
-    completions: int | None = None
-    completion_mode: str | None = None
-    suspend: bool | None = None
-    ordinals: _Ordinals | None = None
-
-
 class _Workload(Value):
-    """A workload whose parts have the right types; ``template`` is at ``place``.
+    """A checked workload; ``template`` is at ``place``.
 
     ``from_server``: a server wrote it, perhaps of a newer release.
     """
 
     kind: str
-    metadata: Metadata
-    spec: _Spec
+    name: str
+    namespace: str | None
+    spec: Mapping[str, Any]
     template: Mapping[str, Any]
     place: Place
     from_server: bool
@@ -99,40 +82,41 @@ def is_workload(kind: str) -> bool:
 def _read(
     kind: str, value: Mapping[Any, Any], place: Place, from_server: bool, findings: Findings
 ) -> _Workload | None:
+    # The check has found the types of all members right.
     at_spec = place.member("spec")
-    metadata = typed.decode(
-        value.get("metadata") or {}, Metadata, place.member("metadata"), findings
-    )
-    spec = typed.decode(value.get("spec") or {}, _Spec, at_spec, findings)
-    if spec is not None and kind == "CronJob":
-        suspend = spec.suspend
+    metadata, spec = value.get("metadata") or {}, value.get("spec") or {}
+    if kind == "CronJob":
         at_spec = at_spec.member("jobTemplate").member("spec")
-        job = (spec.job_template or {}).get("spec")
-        spec = typed.decode(job or {}, _Spec, at_spec, findings)
-        if spec is not None and suspend:
-            spec = msgspec.structs.replace(spec, suspend=True)
-    if metadata is None or spec is None:
-        return None
-    if not metadata.name:
+        job = (spec.get("jobTemplate") or {}).get("spec") or {}
+        spec = {**job, "suspend": True} if spec.get("suspend") else job
+    name = metadata.get("name")
+    if not name:
         at_name = place.member("metadata").member("name")
         findings.add(PodsNameMissing(what=kind, where=at_name.location))
         return None
-    if spec.template is None:
+    if spec.get("template") is None:
         findings.add(
             input_error.Required(
                 f"the {kind} has no pod template; set spec.template", where=at_spec.location
             )
         )
         return None
-    at_template = at_spec.member("template")
-    return _Workload(kind, metadata, spec, spec.template, at_template, from_server)
+    return _Workload(
+        kind=kind,
+        name=name,
+        namespace=metadata.get("namespace"),
+        spec=spec,
+        template=spec["template"],
+        place=at_spec.member("template"),
+        from_server=from_server,
+    )
 
 
 def _pod(workload: _Workload, name: str, findings: Findings) -> Pod | None:
     identity = PodIdentity(
         kind=workload.kind,
         name=name,
-        namespace=workload.metadata.namespace or "default",
+        namespace=workload.namespace or "default",
         from_server=workload.from_server,
     )
     # Kubernetes ignores name and uid in a template, and uses the namespace of the workload.
@@ -149,25 +133,23 @@ def _replica(pod: Pod, workload: _Workload, index: int) -> Pod:
     return replace(pod, uid=uid, name=name)
 
 
-def _replicas(spec: _Spec) -> int:
-    return 1 if spec.replicas is None else spec.replicas
+def _replicas(spec: Mapping[str, Any], name: str = "replicas") -> int:
+    count: int | None = spec.get(name)
+    return 1 if count is None else count
 
 
-def _of_job(spec: _Spec) -> int:
-    if spec.suspend:
+def _of_job(spec: Mapping[str, Any]) -> int:
+    if spec.get("suspend"):
         return 0
-    parallelism = 1 if spec.parallelism is None else spec.parallelism
+    parallelism = _replicas(spec, "parallelism")
+    completions: int | None = spec.get("completions")
     # A Job never runs more pods at once than completions are left.
-    return parallelism if spec.completions is None else min(parallelism, spec.completions)
+    return parallelism if completions is None else min(parallelism, completions)
 
 
-def _one(_spec: _Spec) -> int:
-    return 1
-
-
-_COUNTS: Final[Mapping[str, Callable[[_Spec], int]]] = {
+_COUNTS: Final[Mapping[str, Callable[[Mapping[str, Any]], int]]] = {
     "CronJob": _of_job,
-    "DaemonSet": _one,
+    "DaemonSet": lambda _: 1,
     "Deployment": _replicas,
     "Job": _of_job,
     "ReplicaSet": _replicas,
@@ -177,29 +159,28 @@ _COUNTS: Final[Mapping[str, Callable[[_Spec], int]]] = {
 
 
 def _random_name(workload: _Workload, index: int) -> str:
-    return _suffixed(f"{workload.metadata.name}-", workload, index)
+    return _suffixed(f"{workload.name}-", workload, index)
 
 
 def _deployment_name(workload: _Workload, index: int) -> str:
-    template_hash = _letters(f"{workload.metadata.namespace}/{workload.metadata.name}", 10)
-    return _suffixed(f"{workload.metadata.name}-{template_hash}-", workload, index)
+    template_hash = _letters(f"{workload.namespace}/{workload.name}", 10)
+    return _suffixed(f"{workload.name}-{template_hash}-", workload, index)
 
 
 def _cron_job_name(workload: _Workload, index: int) -> str:
     # The real name has the minute of the run here.
-    return _suffixed(f"{workload.metadata.name}-0-", workload, index)
+    return _suffixed(f"{workload.name}-0-", workload, index)
 
 
 def _job_name(workload: _Workload, index: int) -> str:
-    if workload.spec.completion_mode == "Indexed":
-        return _suffixed(f"{workload.metadata.name}-{index}-", workload, index)
+    if workload.spec.get("completionMode") == "Indexed":
+        return _suffixed(f"{workload.name}-{index}-", workload, index)
     return _random_name(workload, index)
 
 
 def _ordinal_name(workload: _Workload, index: int) -> str:
-    ordinals = workload.spec.ordinals
-    start = ordinals.start if ordinals is not None and ordinals.start is not None else 0
-    return f"{workload.metadata.name}-{start + index}"
+    ordinals = workload.spec.get("ordinals") or {}
+    return f"{workload.name}-{(ordinals.get('start') or 0) + index}"
 
 
 _NAMES: Final[Mapping[str, _Name]] = {
@@ -214,7 +195,7 @@ _NAMES: Final[Mapping[str, _Name]] = {
 
 
 def _suffixed(prefix: str, workload: _Workload, index: int) -> str:
-    seed = f"{workload.kind}/{workload.metadata.namespace}/{prefix}/{index}"
+    seed = f"{workload.kind}/{workload.namespace}/{prefix}/{index}"
     return prefix[:_LONGEST_PREFIX] + _letters(seed, 5)
 
 
