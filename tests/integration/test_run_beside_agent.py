@@ -253,7 +253,7 @@ def test_commands_get_cpus_of_their_own_and_the_next_is_refused_with_the_reason(
     refused = site.run("--", "true")
     assert (refused.returncode, refused.stdout) == (125, "")
     assert "1 CPU requested; 0 free on all NUMA nodes together." in refused.stderr
-    assert "\nWhat would have a place\n" in refused.stderr
+    assert "\nChanges that make it fit\n" in refused.stderr
     assert "'true' does not fit on the machine" in refused.stderr
     # Who holds the memory is named, as the agent knows it.
     holders = {pod["metadata"]["name"] for pod in site.pods()}

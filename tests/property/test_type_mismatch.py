@@ -137,7 +137,7 @@ def test_no_shape_of_a_reader_has_a_type_that_is_unknown_here(value: object) -> 
         (list[str], ["a", None], "$[1]: expected a text, got null"),
         (dict[str, str], {"a": []}, "$.a: expected a text, got a list"),
         (dict[str, str], [], "$: expected an object, got a list"),
-        (dict[str, str], {5: ""}, "$: expected an object whose member names are texts, got"),
+        (dict[str, str], {5: ""}, "$: expected an object with texts as member names, got"),
         (int | str | None, [], "$: expected a whole number or a text, got a list"),
         (
             Annotated[int, msgspec.Meta(ge=0)],

@@ -56,7 +56,7 @@ _NAME: Final = "numalet-breaker"
 breaker_app = typer.Typer(
     name="breaker",
     cls=CommandWithOthers,
-    help="End storms of rejected pods.",
+    help="Stop loops of rejected pods.",
     rich_markup_mode=None,
     invoke_without_command=True,
     epilog=with_line_breaks(EPILOG),
@@ -112,10 +112,11 @@ class UndoOptions(Options):
 @breaker_app.callback()
 @with_options
 def breaker(typer_context: typer.Context, options: BreakerOptions) -> None:
-    """Watch for pods that kubelets reject again and again, and end that.
+    """Watch for loops of pods that kubelets reject, and stop them.
 
-    Without --act nothing is changed: what would be done is printed. Each action is one line of JSON
-    on the standard output, or in the file of --audit; what is for people goes to the error stream.
+    Without --act nothing is changed, and the planned actions are printed. Each action is one line
+    of JSON on the standard output or in the file of --audit. Other messages are printed to the
+    error stream.
     """
     if typer_context.invoked_subcommand is not None:
         return
@@ -170,15 +171,15 @@ def breaker(typer_context: typer.Context, options: BreakerOptions) -> None:
 @breaker_app.command(
     "undo",
     cls=Command,
-    short_help="Take back every taint and suspension.",
+    short_help="Remove every taint and resume every Job of breakers.",
     epilog=with_line_breaks(_UNDO_EPILOG),
 )
 @with_options
 def undo(options: UndoOptions) -> None:
-    """Take every taint of breakers off the nodes, and resume the Jobs that they suspended.
+    """Remove every taint of breakers from the nodes, and resume the Jobs that they suspended.
 
-    It goes by what stands on the objects, so it works after a crash, and does nothing a second
-    time. A breaker that still runs may taint again: stop it first.
+    The changes are recorded in the objects themselves, so this works after a crash, and a second
+    run changes nothing. Stop a running breaker first: it may add taints again.
     """
     import asyncio
 
@@ -237,6 +238,6 @@ def _waiting_seconds(text: str, choosing: Mapping[str, str]) -> float | None:
         raise BadInput(given)
     seconds = go_duration.seconds_of(text)
     if not seconds:
-        expected = "a length of time above 0, such as 2m"
+        expected = "a duration above 0, such as 2m"
         raise input_error.Invalid(f"invalid {option} {text!r}", expected=expected).bad_input()
     return seconds

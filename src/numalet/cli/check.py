@@ -80,10 +80,12 @@ class CheckOptions(Options):
         "How the findings are printed.", name="-o", default=CheckFormat.TABLE
     )
     select: list[str] = option(
-        "Only these findings: codes, or areas such as lint; repeatable.", "CODE,..."
+        "Show only these findings: codes, or areas such as lint; repeatable.", "CODE,..."
     )
     ignore: list[str] = option(
-        "Not these findings; as '# numalet: ignore[CODE]' on their line. Repeatable.", "CODE,..."
+        "Leave out these findings, like a comment '# numalet: ignore[CODE]' on their line;"
+        " repeatable.",
+        "CODE,...",
     )
     strict: bool = option("Exit status 1 for warnings, too.")
     and_release: str | None = option(
@@ -95,7 +97,7 @@ class CheckOptions(Options):
 
 @with_options
 def check(options: CheckOptions) -> None:
-    """Say whether the kubelet would start with this configuration, and what is unwise."""
+    """Check whether the kubelet would start with this configuration, and report bad settings."""
     from numalet.insight.lint import choosing
     from numalet.insight.usecases.checking import CheckInputs
 

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 
 class ClusterOptions(Options):
-    """The API server, and who is known there."""
+    """The API server and the credentials for it."""
 
     kubeconfig: Path | None = option(
-        "The cluster; default: $KUBECONFIG, ~/.kube/config, or the one around this pod.", "FILE"
+        "Kubeconfig of the cluster; default: $KUBECONFIG, ~/.kube/config, or the service account of"
+        " this pod.",
+        "FILE",
     )
-    context: str | None = option("A context of the kubeconfig other than its current one.", "NAME")
+    context: str | None = option("Context of the kubeconfig; default: its current context.", "NAME")
 
     def access(self) -> Access:
         """Return how the API server is reached. Raises ``BadInput``."""

@@ -34,7 +34,7 @@ class DeleteOptions(Options):
 
 @with_options
 def delete(options: DeleteOptions) -> None:
-    """Ask pods to end and go; what they held is free when they are gone."""
+    """Stop and delete pods; their resources are released when their containers have ended."""
     seconds = options.grace_period
     wanted = {} if seconds is None else {"gracePeriodSeconds": seconds}
     with options.agent.client() as client:

@@ -34,7 +34,7 @@ See also 'numalet fleet COMMAND --help'.
 
 fleet_app = typer.Typer(
     name="fleet",
-    help="See and decide over a whole cluster: what fits, where, why not, what must go.",
+    help="Analyse a whole cluster: free capacity, trap nodes, evictions, changes.",
     rich_markup_mode=None,
     no_args_is_help=True,
     epilog=with_line_breaks(EPILOG),
@@ -74,7 +74,7 @@ class FreeOptions(Options):
 @fleet_app.command(
     "fit",
     cls=Command,
-    short_help="How many copies fit now, where each lands, why not elsewhere.",
+    short_help="Show how many copies of a pod fit, on which nodes, and why not on others.",
     epilog=with_line_breaks(
         """Examples:
 
@@ -88,10 +88,10 @@ Exit status: 0 all copies fit, 1 fewer fit, 2 invalid input, 3 a bug.
 )
 @with_options
 def fit(options: FitOptions) -> None:
-    """Say how many copies of a pod fit now, where each would land, and why not elsewhere.
+    """Show how many copies of a pod fit now, on which nodes, and why not on the others.
 
-    Each copy goes to the node that has the least left of those that admit it, and the next one
-    finds the cluster as it is then. NUMA nodes, devices and CPUs are those that the kubelet gives.
+    Each copy is placed on the fullest node that admits it, and the next copy sees the cluster with
+    it. NUMA nodes, devices and CPUs are those that the kubelet would allocate.
     """
     from numalet.cli import fleet_answers
     from numalet.insight.fleet.assessing import Assessor
@@ -112,7 +112,7 @@ def fit(options: FitOptions) -> None:
 @fleet_app.command(
     "traps",
     cls=Command,
-    short_help="Nodes whose sums promise room that no pod can have.",
+    short_help="List nodes that seem free but reject every pod.",
     epilog=with_line_breaks(
         """Examples:
 
@@ -128,10 +128,10 @@ or no node has enough data, 3 a bug.
 )
 @with_options
 def traps(options: TrapsOptions) -> None:
-    """List nodes whose sums promise room that no pod of these shapes can have, and what it costs.
+    """List nodes that seem free but reject every pod of these shapes, and the stranded resources.
 
-    --cordon and --taint keep pods away from them. Without --yes they only say what they would do;
-    --undo gives back what this command has taken, and nothing else.
+    --cordon and --taint keep pods away from such nodes. Without --yes nothing is changed, and the
+    planned changes are printed. --undo removes only cordons and taints of this command.
     """
     from numalet.cli import fleet_answers
     from numalet.insight.fleet.traps import TrapFinder
@@ -159,7 +159,7 @@ def traps(options: TrapsOptions) -> None:
 @fleet_app.command(
     "free",
     cls=Command,
-    short_help="The smallest set of pods whose going makes room.",
+    short_help="Find the smallest set of pods to evict so that a pod fits.",
     epilog=with_line_breaks(
         """Examples:
 
@@ -174,10 +174,10 @@ Exit status: 0 all copies fit (after the evictions, or already), 1 they do not f
 )
 @with_options
 def free(options: FreeOptions) -> None:
-    """Say which pods must go, at least, so that a pod has room. Nothing is carried out.
+    """Find the smallest set of pods to evict so that a pod fits. Nothing is evicted.
 
-    Pods of a higher priority, of DaemonSets and of the node's own files stay, and disruption
-    budgets are kept. Every answer is asked of the node once more.
+    Pods of a higher priority, pods of DaemonSets and static pods stay, and disruption budgets are
+    respected. Each answer is verified by a full admission.
     """
     from numalet.cli import fleet_answers
     from numalet.insight.fleet.evicting import FreeQuestion

@@ -75,10 +75,10 @@ class FleetReplayOptions(Options):
 
 @with_options
 def what_if(options: FleetWhatIfOptions) -> None:
-    """Compare the cluster as it is with one whose nodes are otherwise: who runs, who waits.
+    """Compare the cluster with a changed one: which pods run, and which wait.
 
-    On each node that changes its pods come again in the order in which they started; those that it
-    rejects, and then those that wait, are tried on all nodes.
+    The pods of a changed node are admitted again in the order of their start. Rejected pods, and
+    then the waiting pods, are tried on all nodes.
     """
     from numalet.cli import fleet_answers
     from numalet.insight.fleet.kube_scheduler import Scoring, Strategy
@@ -92,9 +92,9 @@ def what_if(options: FleetWhatIfOptions) -> None:
 
 @with_options
 def replay(options: FleetReplayOptions) -> None:
-    """Replay a trace of pods twice: sent to nodes by sums alone, and as numalet extender answers.
+    """Replay a trace of pods with a NUMA-unaware scheduler, and with numalet extender.
 
-    The difference is what the blind scheduler costs: rejections, waiting, idle devices.
+    The difference is the cost of the NUMA-unaware scheduler: rejections, waiting, idle devices.
     """
     from numalet.cli import fleet_answers
     from numalet.insight.fleet.kube_scheduler import Scoring, Strategy
@@ -131,7 +131,7 @@ def register(app: typer.Typer) -> None:
     app.command(
         "what-if",
         cls=Command,
-        short_help="The same pods under another policy, scope, release or machine.",
+        short_help="Run the same pods with another policy, scope, release or machine.",
         epilog=with_line_breaks(_WHAT_IF),
     )(what_if)
     app.command(

@@ -123,7 +123,7 @@ def register(app: typer.Typer) -> None:
     app.command(
         "serve",
         cls=Command,
-        short_help="Show stranded resources, traps and fits to Prometheus.",
+        short_help="Export stranded resources, traps and fits to Prometheus.",
         epilog=with_line_breaks(_SERVE),
     )(serve)
     app.command(

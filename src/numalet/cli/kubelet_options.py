@@ -41,7 +41,7 @@ class KubeletFlags(Options):
         "A kubelet that is run with flags only: no default eviction threshold."
     )
     native: bool | None = option(
-        "Without the kubelet's accidents and limits, or exactly as the kubelet (default).",
+        "Native mode without kubelet bugs and limits, or exactly like the kubelet (default).",
         name="--native/--exact",
     )
     memory_node_classes: str | None = option(

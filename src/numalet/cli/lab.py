@@ -71,7 +71,7 @@ _BOOT_EPILOG: Final = f"""Examples:
 
 lab_app = typer.Typer(
     name="lab",
-    help="Boot a real Linux kernel with as many NUMA nodes as wanted, and run a command in it.",
+    help="Boot a real Linux kernel with any number of NUMA nodes, and run a command in it.",
     rich_markup_mode=None,
     no_args_is_help=True,
     epilog=with_line_breaks(EPILOG),
@@ -161,7 +161,7 @@ class BootOptions(Options):
 @lab_app.command(
     "list",
     cls=Command,
-    short_help="Show the topologies that have names.",
+    short_help="List the named topologies.",
     epilog="Exit status: 0 shown, 3 a bug.",
 )
 @with_options
@@ -208,7 +208,7 @@ def shell(options: ShellOptions) -> None:
 @lab_app.command(
     "boot",
     cls=Command,
-    short_help="Make a guest of any machine, scaled down.",
+    short_help="Create a smaller guest from any machine.",
     epilog=with_line_breaks(_BOOT_EPILOG),
 )
 @with_options

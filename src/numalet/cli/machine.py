@@ -51,7 +51,9 @@ class MachineCommandOptions(Options):
         "[MACHINE]",
     )
     named: str | None = option("The same, as an option.", "MACHINE", "-m --machine")
-    sysfs: Path | None = option("A folder that is a /sys, or holds one.", "PATH")
+    sysfs: Path | None = option(
+        "A folder with the content of /sys, or one that contains a folder sys.", "PATH"
+    )
     sizes: node_options.Sizes
     view: ViewOption = option(
         "Show the machine as the kernel or as the kubelet sees it.", default=ViewOption.KERNEL

@@ -1,4 +1,4 @@
-"""Options of a command: the fields of a class, from which typer's parameters are generated.
+"""Options of a command: typer's parameters are generated from the fields of a class.
 
 A command is a function with one parameter, whose annotation is a subclass of ``Options``::
 
@@ -34,7 +34,7 @@ from numalet.cli.output import OutputFormat
 from numalet.core.model.value import Value
 
 REQUIRED: Final = ...
-"""The default of an option or argument that must be given."""
+"""The default of a required option or argument."""
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
@@ -42,7 +42,7 @@ class Options:
     """The values of options. The fields of subclasses are made by ``option`` and ``argument``."""
 
     def __init__(self, **given: Any) -> None:
-        """Take the values that are given, and defaults for the others."""
+        """Use the given values, and the defaults of the others."""
         kind: Any = type(self)
         members = _group(kind, Part()).members
         vars(self).update({name: _default(each) for name, each in members.items()} | given)
@@ -115,7 +115,7 @@ RESULT: Final = option("How the result is printed.", name="-o", default=OutputFo
 
 
 class _Group(Value):
-    """What makes a value of others; those of ``left_out`` parameters have their defaults."""
+    """Builds a value from its members; ``left_out`` parameters have their defaults."""
 
     make: Callable[..., Any]
     members: Mapping[str, inspect.Parameter | _Group]
@@ -130,7 +130,7 @@ class _Group(Value):
                 yield member
 
     def value(self, given: Mapping[str, Any]) -> Any:
-        """Return the value with what was given, by the names of the parameters."""
+        """Return the value for these arguments, by the names of the parameters."""
         values: dict[str, Any] = {}
         for name, member in self.members.items():
             if isinstance(member, _Group):
@@ -141,7 +141,7 @@ class _Group(Value):
 
 
 def _default(member: inspect.Parameter | _Group) -> Any:
-    """Return the value of a member for which nothing is given."""
+    """Return the default value of a member."""
     return member.make() if isinstance(member, _Group) else member.default.default
 
 

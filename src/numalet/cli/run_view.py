@@ -32,7 +32,7 @@ def story(explanation: Explanation, command: str, *, by_agent: bool) -> Iterator
         yield from explain_tables.where_it_could_go(named, subject)
     found = list(dict.fromkeys(run_document.offers(explanation, by_agent=by_agent)))
     yield Text("")
-    yield Text("What would have a place" if found else "Nothing that was tried would have a place.")
+    yield Text("Changes that make it fit" if found else "No change that was tried makes it fit.")
     for offer in found:
         yield _line(f"* {offer}")
     if any(each.ended_early for each in explanation.would_admit):

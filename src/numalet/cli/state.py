@@ -130,7 +130,7 @@ def show(options: ShowOptions) -> None:
 @state_app.command(
     "verify",
     cls=Command,
-    short_help="Say whether state files are sound.",
+    short_help="Check whether state files are sound.",
     epilog=(
         "Exit status: 0 sound (perhaps with warnings), 1 broken (with --strict: warnings too),"
         " 2 invalid input, 3 a bug."

@@ -77,10 +77,10 @@ class RebaseOptions(Options):
 
 @with_options
 def restore_check(options: RestoreCheckOptions) -> None:
-    """Say whether a kubelet with this configuration, on this machine, accepts the files.
+    """Check whether a kubelet with this configuration, on this machine, accepts the files.
 
-    If it does not: its own error, and what became different since the files were written.
-    With --pods also which pods that run it rejects when it has started.
+    If it does not, print its error and the changes of the machine and configuration since the files
+    were written. With --pods, also list the running pods that it would reject after its start.
     """
     from numalet.cli import state_view
     from numalet.insight.usecases import state_doctor
@@ -94,10 +94,10 @@ def restore_check(options: RestoreCheckOptions) -> None:
 
 @with_options
 def upgrade_check(options: UpgradeCheckOptions) -> None:
-    """Say what an upgrade or downgrade of the kubelet does with its state files.
+    """Show the effect of an upgrade or downgrade of the kubelet on its state files.
 
-    Will it start with them, what is lost, which pods that run are admitted again, and whether the
-    old kubelet would start again afterwards.
+    Shows whether the new kubelet starts with them, the lost records, the running pods that it
+    admits again, and whether the old kubelet would start again afterwards.
     """
     from numalet.cli import upgrade_view
     from numalet.core.config.releases.table import NEWEST
@@ -125,9 +125,9 @@ def upgrade_check(options: UpgradeCheckOptions) -> None:
 
 @with_options
 def rebase(options: RebaseOptions) -> None:
-    """Make files with which the kubelet starts on this machine, keeping what still fits.
+    """Make state files that the kubelet accepts on this machine; allocations that fit are kept.
 
-    Nothing is written without --write, nor while a kubelet is at work in the directory.
+    Nothing is written without --write, or while a kubelet uses the directory.
     """
     from numalet.cli import state_view
     from numalet.insight.usecases import state_doctor
@@ -176,7 +176,7 @@ def register(app: typer.Typer) -> None:
     app.command(
         "restore-check",
         cls=Command,
-        short_help="Say whether a kubelet would start with state files.",
+        short_help="Check whether a kubelet would start with state files.",
         epilog=(
             "Exit status: 0 it starts, 1 it does not, or only sometimes, or a pod is lost, 2"
             " invalid input (also a configuration that no kubelet starts with), 3 a bug."

@@ -84,9 +84,13 @@ _OWN: Mapping[str, str] = {
     "numalet_drift_corrected_total": (
         "Settings of the kernel that were not as wanted and have been written again."
     ),
-    "numalet_numa_allocatable_bytes": "Memory of a NUMA node that pods may be promised.",
-    "numalet_numa_reserved_bytes": "Memory of a NUMA node that is promised to pods.",
-    "numalet_numa_free_bytes": "Memory of a NUMA node that may still be promised.",
+    "numalet_numa_allocatable_bytes": (
+        "Memory of a NUMA node that the Memory Manager can allocate to pods."
+    ),
+    "numalet_numa_reserved_bytes": (
+        "Memory of a NUMA node that the Memory Manager has allocated to pods."
+    ),
+    "numalet_numa_free_bytes": "Memory of a NUMA node that the Memory Manager can still allocate.",
     "numalet_numa_group_member": "1 for the group of NUMA nodes that contains a node.",
     "numalet_container_misplaced_bytes": (
         "Memory of a running container on NUMA nodes that it was not promised."

@@ -96,8 +96,9 @@ class ClusterSchedulerTwoBinders(Finding):
 class ClusterSchedulerWeight(WarningFinding):
     sentence = "{source} gives {url} the weight {weight}: its points do not decide"
     why = (
-        "the scheduler's own plugins add up to 1,200 points, one of the extender is ten times the "
-        "weight; the node that it counts a pod on may then not be the one that gets the pod"
+        "the scheduler's own plugins give up to 1,200 points; the extender gives at most 10 points "
+        "times its weight. With a small weight the scheduler may choose a node other than the one "
+        "on which the extender has reserved room"
     )
     fix = "write weight: 150 into {source}"
     source: str
@@ -122,7 +123,7 @@ class ClusterSchedulerUnchecked(Finding):
 
 class ClusterExtenderAsksItself(Finding):
     sentence = "the pods of {program} are scheduled by {scheduler}, which waits for them ({source})"
-    why = "if all of them crash, no pod can be scheduled, not even they"
+    why = "if all these pods crash, no pod can be scheduled any more, including their replacements"
     fix = (
         "kubectl apply -k packaging/kubernetes/extender, whose pods name their nodes; or write "
         "ignorable: true into {source}"

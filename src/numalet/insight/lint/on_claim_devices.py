@@ -56,7 +56,7 @@ class LintDeviceOnAbsentNode(DeviceNumaNodeFinding):
         "The kernel says -1 where the firmware does not know the node of a device. Other numbers "
         "mean that the slice is of another machine. Nothing can be aligned with such a node."
     )
-    fix = "do not match by this attribute, or let the firmware say the node; {near}"
+    fix = "do not match by this attribute, or fix the NUMA node in the firmware; {near}"
 
 
 class LintClaimWithoutDevices(LintWarning):
@@ -108,7 +108,7 @@ class LintDraCpusDifferFromAllocatable(LintWarning):
         "kubelet, pods get CPUs of the system; if more, the scheduler assigns CPUs to "
         "pods that no claim can get."
     )
-    fix = "let the reserved CPUs of the driver and of the kubelet be the same"
+    fix = "reserve the same CPUs in the driver and in the kubelet"
     driver: str
     offered: str
     allocatable: str

@@ -42,8 +42,8 @@ class ReservedTooMuchFinding(LintFinding):
 
 class LintReservedMoreThanNode(ReservedTooMuchFinding):
     sentence = (
-        "{reserved_bytes} are reserved on NUMA node {numa_node}, which has {memory_bytes}, of "
-        "these {hugepages_bytes} in huge pages"
+        "{reserved_bytes} are reserved on NUMA node {numa_node}, which has {memory_bytes}, "
+        "including {hugepages_bytes} of huge pages"
     )
     why = _NODE_MAP + " Below zero they wrap around: the node then seems to have 16 EiB."
     fix = "reserve less here and more on another node; let 'numalet reserve' compute the entries"

@@ -100,11 +100,11 @@ def _of_rejection(rejection: Rejection) -> str:
             less = "less" if resources.is_memory_type(resource) else "fewer"
             return f"{less} than {_amount(resource, requested)} free in all"
         case PodLevelOff():
-            return "its kubelet takes no pods with spec.resources"
+            return "its kubelet does not support pods with spec.resources"
         case PredicateFailed(predicate):
             return f"its kubelet would say {predicate}"
         case SidecarForbidden():
-            return "its kubelet takes no init containers that restart always"
+            return "its kubelet does not support sidecars (restartPolicy Always of init containers)"
         case NothingToPreempt():
             return "no evictions make room for this critical pod"
         case _:

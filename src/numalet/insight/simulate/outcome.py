@@ -158,7 +158,11 @@ def _devices_by_numa(
 
 
 def states(files: StateFiles, prefix: str = "") -> dict[str, Any]:
-    """Return the parsed state files; ``memory_state_blocks`` if their order is by chance."""
+    """Return the parsed state files.
+
+    ``memory_state_blocks`` is added if a container has several blocks: the kubelet writes them in
+    random order.
+    """
     document: dict[str, Any] = {}
     if files.get(CPU_STATE_FILE):
         document[f"{prefix}cpu_state"] = json.loads(files[CPU_STATE_FILE])
@@ -172,7 +176,7 @@ def states(files: StateFiles, prefix: str = "") -> dict[str, Any]:
 
 
 def raw_states(files: StateFiles, prefix: str = "") -> dict[str, Any]:
-    """Return the exact texts of the state files, except those whose order is by chance."""
+    """Return the exact texts of the state files, without files of random order."""
     document = {}
     if files.get(CPU_STATE_FILE):
         document[f"{prefix}cpu_state_raw"] = files[CPU_STATE_FILE]

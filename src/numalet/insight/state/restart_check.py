@@ -66,8 +66,8 @@ class RestartPodNeedsPlugin(WarningFinding):
 
 class RestartPodMoved(WarningFinding):
     sentence = (
-        "container {container} of pod {pod} runs with {held} and gets {holds} when the kubelet "
-        "sees the pod again"
+        "container {container} of pod {pod} runs with {held}; after the restart the kubelet gives "
+        "it {holds}"
     )
     why = "The kubelet places some pods a second time, and forgets their former allocation."
     fix = "drain the node before the kubelet starts again"

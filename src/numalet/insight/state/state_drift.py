@@ -47,7 +47,7 @@ class DriftCpusNew(Finding):
 class DriftReservedCpusHeld(Finding):
     sentence = (
         "containers hold the reserved CPUs {cpus} ({containers} in all): the reservation "
-        "has changed, or the kubelet gave away CPUs that it reserves, as it does where cores have "
+        "has changed, or the kubelet allocated reserved CPUs, a bug on machines whose cores have "
         "different numbers of CPUs"
     )
     cpus: str

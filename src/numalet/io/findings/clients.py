@@ -1,4 +1,4 @@
-"""What goes wrong while an agent or a PodResources socket is asked."""
+"""Findings about connections to an agent or a PodResources socket."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from numalet.core.model.findings import Finding
 
 
 class AgentUnanswering(Finding):
-    """An agent that was asked and did not answer."""
+    """An agent did not answer a request."""
 
     path: str
     problem: str
@@ -21,8 +21,8 @@ class ClientNoAgent(AgentUnanswering):
 
 class ClientNotAllowed(AgentUnanswering):
     sentence = (
-        "the agent's socket {path} is not yours to open ({problem}): an agent serves only its own "
-        "user and root"
+        "cannot open the agent's socket {path} ({problem}): an agent serves only its own user and "
+        "root"
     )
 
 
@@ -32,6 +32,6 @@ class ClientTimeout(AgentUnanswering):
 
 class ClientBrokenOff(AgentUnanswering):
     sentence = (
-        "the agent at {path} broke off before its answer was complete ({problem}); if it was "
-        "stopped, ask again when it runs"
+        "the agent at {path} closed the connection before its answer was complete ({problem}); if "
+        "it was stopped, start it and repeat the command"
     )

@@ -1,4 +1,4 @@
-"""What is wrong with configuration files and flags."""
+"""Findings about configuration files and flags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a file of devices."""
+"""Findings about a file of devices."""
 
 from __future__ import annotations
 

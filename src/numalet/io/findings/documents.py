@@ -1,4 +1,4 @@
-"""What is wrong with a document, whatever it is about."""
+"""Findings about a document of any kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with files and folders that are read or written."""
+"""Findings about files and folders that are read or written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a kubeconfig, and what goes wrong while an API server is asked."""
+"""Findings about a kubeconfig, and about requests to an API server."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numalet.core.model.findings import Finding
 
 class KubeApiUnreachable(Finding):
     code = "kube-api/unreachable"
-    sentence = "the API server {server} gives no answer: {problem}"
+    sentence = "the API server {server} does not answer: {problem}"
     server: str
     problem: str
 

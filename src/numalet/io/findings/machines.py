@@ -1,4 +1,4 @@
-"""What is wrong with a description of a machine."""
+"""Findings about a description of a machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with the manifest of a pod."""
+"""Findings about the manifest of a pod."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ class PublishRefused(WarningFinding):
     code = "publish/refused"
     sentence = "the API server refused an object of this node: {problem}"
     problem: str
-    why = "schedulers and numalet fleet go on with what was published before"
+    why = "schedulers and numalet fleet continue to use the previous objects"
     fix = (
         "403: grant the verbs of packaging/kubernetes; 404: create the definitions of NumaNode,"
         " NumaNodeClass and NodeResourceTopology; numalet doctor cluster says what is missing"
@@ -20,12 +20,12 @@ class PublishUnreachable(WarningFinding):
     code = "publish/unreachable"
     sentence = "the API server cannot be reached: {problem}"
     problem: str
-    why = "the objects of this node stay as they are, and grow old"
+    why = "the objects of this node are not updated until the API server answers"
 
 
 class PublishCurrentAgain(NoteFinding):
     code = "publish/current-again"
-    sentence = "{what} of this node is written again"
+    sentence = "{what} of this node is written successfully again"
     what: str
 
 
@@ -35,14 +35,15 @@ class PublishForeignZones(WarningFinding):
     node: str
     problem: str
     why = "two publishers of one object undo each other's writes, and schedulers see both in turn"
-    fix = "stop the other one on this node, or give --take-over; or leave it with --no-topology"
+    fix = "stop the other publisher on this node, pass --take-over, or pass --no-topology"
 
 
 class PublishReleaseUnknown(WarningFinding):
     code = "publish/release-unknown"
     sentence = (
         "the kubelet is {version}, and numalet knows only {known}: CPUs, memory and devices are"
-        " published with release {release}, as the rules of release {nearest} read its files"
+        " published with release {release}; its state files are read by the rules of release"
+        " {nearest}"
     )
     version: str
     release: str
@@ -62,10 +63,10 @@ class PublishNoPodResources(WarningFinding):
         " NodeResourceTopology is written: {problem}"
     )
     problem: str
-    why = "where it answered before, what was published then stays until it answers again"
+    why = "objects that were published before are not changed until it answers again"
 
 
 class PublishEnded(WarningFinding):
     code = "publish/ended"
     sentence = "the agent publishes nothing any more; its pods are not affected"
-    fix = "fix what was said before, and start the agent again"
+    fix = "fix the problem in the previous message, and restart the agent"

@@ -195,12 +195,12 @@ class RuntimeShimSilent(Finding):
 
 class RuntimeRunnerGone(Finding):
     code = "runtime/runner-gone"
-    sentence = "the 'numalet run' that was to start the program has ended"
+    sentence = "the 'numalet run' of this program ended before it started the program"
 
 
 class RuntimeOfferNotTaken(Finding):
     code = "runtime/offer-not-taken"
-    sentence = "the 'numalet run' that was to start the program did not do so"
+    sentence = "the 'numalet run' of this program did not start the program in time"
 
 
 class RuntimeNoForeground(Finding):

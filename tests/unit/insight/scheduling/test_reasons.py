@@ -131,9 +131,12 @@ WORDS: list[tuple[Rejection, str]] = [
     (OutOfResource("cpu", 1500, 0, 0), "fewer than 1.5 CPUs free in all"),
     (OutOfResource("memory", 1 << 30, 0, 0), "less than 1Gi of memory free in all"),
     (OutOfResource("example.com/nic", 2, 0, 0), "fewer than 2 example.com/nic free in all"),
-    (PodLevelOff(), "its kubelet takes no pods with spec.resources"),
+    (PodLevelOff(), "its kubelet does not support pods with spec.resources"),
     (PredicateFailed("NodeAffinity"), "its kubelet would say NodeAffinity"),
-    (SidecarForbidden("proxy"), "its kubelet takes no init containers that restart always"),
+    (
+        SidecarForbidden("proxy"),
+        "its kubelet does not support sidecars (restartPolicy Always of init containers)",
+    ),
     (NothingToPreempt((("cpu", 1),)), "no evictions make room for this critical pod"),
 ]  # fmt: skip
 

@@ -63,8 +63,8 @@ class ReleaseRules(RunningRules):
         test="tests/unit/core/managers/cpu/test_cpu_manager_packed.py::test_an_odd_number_leaves_one_cpu_of_a_cache",
     )
     device_hints_over_device_nodes: bool = _rule(
-        "Hints for a device resource name only NUMA nodes that have a device of it, unless all "
-        "its devices lack a NUMA node of the machine.",
+        "Hints for a device resource contain only NUMA nodes that have such a device. If no device "
+        "is attached to a NUMA node of the machine, they may contain all nodes.",
         kubelet="ManagerImpl.generateDeviceTopologyHints, deviceNUMANodes",
         test="tests/unit/core/managers/device/test_device_hints.py::test_hints_may_name_the_nodes_of_devices_alone",
     )
@@ -154,8 +154,8 @@ class ReleaseRules(RunningRules):
     )
 
     default_eviction_is_merged_if_asked: bool = _rule(
-        "With mergeDefaultEvictionSettings the signals that evictionHard does not name have "
-        "their default thresholds.",
+        "With mergeDefaultEvictionSettings, signals that are missing in evictionHard get their "
+        "default thresholds.",
         kubelet="app.mergeKubeletConfigurations, eviction.DefaultEvictionHard",
         test="tests/unit/core/config/test_config_releases.py::test_default_eviction_settings_are_merged_if_asked",
     )

@@ -165,7 +165,10 @@ class MemoryHintFamily(Value, dict=True):
 
     @cached_property
     def _wraps_around(self) -> bool:
-        """Whether a sum may exceed 2^64: then more nodes may have less memory."""
+        """Whether a sum may exceed 2^64 and wrap around.
+
+        A larger set may then seem to have less memory.
+        """
         reusable = sum(self.ledger.reusable.sizes.values())
         for name in self.demand:
             tables = [node.tables[name] for node in self.ledger.nodes.values()]

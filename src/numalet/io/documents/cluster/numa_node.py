@@ -34,31 +34,33 @@ PATH: Final = f"/apis/{API_VERSION}/{PLURAL}"
 
 
 class NumaNodeMemory(Struct, omit_defaults=True):
-    """Memory of a NUMA node on which something is allocated."""
+    """Memory of a NUMA node with allocations."""
 
     assignments: Annotated[int, Meta(description="How many blocks are on it.", ge=0)]
     group: Annotated[str, Meta(description="The NUMA nodes that are used together, as 0-1.")]
     reserved: Annotated[
-        dict[str, str], Meta(description="What is allocated, by memory type, in bytes or as 64Gi.")
+        dict[str, str], Meta(description="Allocated amounts by memory type, in bytes or as 64Gi.")
     ] = {}
     free: Annotated[
         dict[str, str],
-        Meta(description="What is free, where it is not simply what is not allocated."),
+        Meta(description="Free amounts, only where they differ from allocatable minus reserved."),
     ] = {}
 
 
 class NumaNodeDevices(Struct, omit_defaults=True):
     """Devices of a resource that are not all known and healthy; lists of positions, as 0-3,6."""
 
-    count: Annotated[int, Meta(description="How many there are, unknown ones included.", ge=0)]
-    known: Annotated[str, Meta(description="Those that the class has, in its order.")] = ""
-    healthy: Annotated[str, Meta(description="Those that may be given out.")] = ""
-    unhealthy: Annotated[str, Meta(description="Those that may not.")] = ""
+    count: Annotated[int, Meta(description="Number of devices, including unknown ones.", ge=0)]
+    known: Annotated[
+        str, Meta(description="Positions of the devices that the class has, in its order.")
+    ] = ""
+    healthy: Annotated[str, Meta(description="Positions of the healthy devices.")] = ""
+    unhealthy: Annotated[str, Meta(description="Positions of the unhealthy devices.")] = ""
     registered: Annotated[bool, Meta(description="Whether the resource has a plugin.")] = False
 
 
 class NumaNodeState(Struct, omit_defaults=True, rename="camel"):
-    """What the resource managers of the node hold, relative to an empty node of its class."""
+    """The allocations of the resource managers, as differences from an empty node of the class."""
 
     shared_cpus: Annotated[
         str | None, Meta(description="The CPUs of the shared pool; absent without a CPU policy.")
@@ -68,7 +70,8 @@ class NumaNodeState(Struct, omit_defaults=True, rename="camel"):
         Meta(description="By the id of the NUMA node; nodes without allocations are left out."),
     ] = {}
     resources: Annotated[
-        list[str], Meta(description="The resources of devices to which pods refer by number.")
+        list[str],
+        Meta(description="Names of device resources; pods refer to positions in this list."),
     ] = []
     devices: Annotated[
         dict[str, NumaNodeDevices],
@@ -76,14 +79,17 @@ class NumaNodeState(Struct, omit_defaults=True, rename="camel"):
     ] = {}
     in_use: Annotated[
         dict[str, str],
-        Meta(description="Devices that are not given out, where it is not those that pods hold."),
+        Meta(
+            description="Devices in use by resource, only where these differ from the devices in"
+            " the pods' allocations."
+        ),
     ] = {}
     pods: Annotated[
         dict[str, str],
         Meta(
-            description="What each pod holds, by its uid: parts separated by semicolons, each the"
-            " hash of a container and words such as c0-3 for CPUs, m0=16Gi for memory of NUMA node"
-            " 0 and d0=0-1 for devices of the first resource."
+            description="Allocations of each pod by its uid: parts separated by semicolons, each"
+            " the hash of a container and words such as c0-3 for CPUs, m0=16Gi for memory of NUMA"
+            " node 0 and d0=0-1 for devices of the first resource."
         ),
     ] = {}
     sources_ready: Annotated[
@@ -92,7 +98,7 @@ class NumaNodeState(Struct, omit_defaults=True, rename="camel"):
 
 
 class NumaNodeSpec(Struct, omit_defaults=True, rename="camel"):
-    """What a node publishes of itself."""
+    """The published state of a node."""
 
     class_name: Annotated[
         str, Meta(description="The NumaNodeClass of the node: machine, configuration, devices.")
@@ -104,7 +110,7 @@ class NumaNodeSpec(Struct, omit_defaults=True, rename="camel"):
         ),
     ]
     state: NumaNodeState = field(default_factory=NumaNodeState)
-    pods: Annotated[int, Meta(description="How many pods hold something.", ge=0)] = 0
+    pods: Annotated[int, Meta(description="Number of pods with allocations.", ge=0)] = 0
     free_cpus: Annotated[
         str, Meta(description="For people: CPUs of the shared pool by NUMA node, as 0:12 1:28.")
     ] = ""

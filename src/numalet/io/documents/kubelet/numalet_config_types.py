@@ -35,7 +35,7 @@ class PublishFields(msgspec.Struct, frozen=True, rename="camel"):
         Meta(description="The cluster; a relative path begins at the folder of this file."),
     ] = None
     context: Annotated[
-        str | None, Meta(description="A context of the kubeconfig other than its current one.")
+        str | None, Meta(description="Context of the kubeconfig; default: its current context.")
     ] = None
     node_resource_topology: Annotated[
         bool | None,

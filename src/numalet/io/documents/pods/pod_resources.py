@@ -193,7 +193,7 @@ def check_requests(
             continue
         expected = ""
         if request > limit:
-            expected = "a request that is not above the limit"
+            expected = "a request up to the limit"
         elif is_indivisible and request != limit:
             expected = "an equal request and limit of this resource"
         if expected:

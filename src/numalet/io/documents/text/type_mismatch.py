@@ -45,7 +45,7 @@ _LISTS: Final = (inspect.ListType, inspect.VarTupleType, inspect.SetType, inspec
 _OBJECTS: Final = (inspect.StructType, inspect.DataclassType, inspect.DictType)
 _LIST: Final = "a list"
 _OBJECT: Final = "an object"
-_KEYS: Final = "an object whose member names are texts"
+_KEYS: Final = "an object with texts as member names"
 
 
 class TypeMismatch(Value):
