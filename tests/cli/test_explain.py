@@ -23,7 +23,8 @@ from cli.commands import (
     process,
 )
 from numalet.cli.progress import Progress
-from numalet.insight.output import explanation_types, json_schema, schemas
+from numalet.insight.explain import explanation_types
+from numalet.insight.output import json_schema, schemas
 
 GOLDEN = Path(__file__).parent / "golden"
 DOCS = Path(__file__).resolve().parents[2] / "docs"

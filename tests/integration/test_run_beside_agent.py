@@ -23,7 +23,7 @@ import pytest
 from harness.terminals import shown_until
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import BadInput
-from numalet.insight.output import explanation_types
+from numalet.insight.output import explanation_document
 from numalet.io.agent_client.client import AgentClient, AgentRefused
 from running import agent_processes
 from running.agent_processes import Begun, Forks, Process
@@ -262,7 +262,7 @@ def test_commands_get_cpus_of_their_own_and_the_next_is_refused_with_the_reason(
     assert document.returncode == 125
     told = json.loads(document.stdout)
     assert "TopologyAffinityError" == told["reason"] == told["explanation"]["reason"]
-    assert explanation_types.of(told["explanation"]).would_admit
+    assert explanation_document.of(told["explanation"]).would_admit
     assert len(site.pods()) == CPUS - 1
     for child, _ in children:
         child.terminate()

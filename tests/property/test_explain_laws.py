@@ -180,7 +180,7 @@ def applied(asked: Case, change: Change) -> Decision:
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(rejected())
 def test_every_offer_admits_the_pod_when_it_is_applied(asked: Case) -> None:
-    told = story.trace(asked.node, asked.pod)
+    told = story.trace(asked)
     if told.decision.admitted:
         return
     for tally in search.search(asked, told, forever):
@@ -194,25 +194,25 @@ def test_every_offer_admits_the_pod_when_it_is_applied(asked: Case) -> None:
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(rejected())
 def test_the_story_is_that_of_the_decision(asked: Case) -> None:
-    told = story.trace(asked.node, asked.pod)
+    told = story.trace(asked)
     _, decision = asked.node.admit(asked.pod)
 
     assert told.decision == decision
     for subject in told.subjects:
-        assert subject.ranking is not None
-        if subject.ranking.finalists:
-            best = subject.ranking.finalists[0]
-            chosen = subject.merged.affinity
-            assert chosen.mask in (None, best.mask)
+        assert subject.finalists is not None
+        if subject.finalists:
+            best = subject.finalists[0]
+            chosen = subject.merged
+            assert chosen.nodes in (None, best.nodes)
             assert best.preferred == chosen.preferred
         else:
-            assert not subject.merged.affinity.preferred
+            assert not subject.merged.preferred
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(rejected())
 def test_a_set_is_offered_or_has_a_reason(asked: Case) -> None:
-    for subject in story.trace(asked.node, asked.pod).subjects:
+    for subject in story.trace(asked).subjects:
         for answer in subject.answers:
             for each in answer.sets:
                 assert each.offered == (each.preferred is not None)

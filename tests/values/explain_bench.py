@@ -12,9 +12,11 @@ from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.pod import Container, Pod
 from numalet.core.model.quantity import Quantity
 from numalet.core.node import node as nodes
-from numalet.core.node.node import NO_DEVICES, Devices
+from numalet.core.node.node import NO_DEVICES, Devices, Node
 from numalet.insight.explain import cases as cases
+from numalet.insight.explain import story
 from numalet.insight.explain.cases import Case, OtherNode
+from numalet.insight.explain.story import Story
 from numalet.insight.explain.tally import Tally
 from numalet.insight.simulate.session import Session
 from numalet.io import machines
@@ -73,6 +75,11 @@ def case(
 ) -> Case:
     """The case of a pod after a queue."""
     return cases.build(begun or session(), queue, pod, fleet=fleet)
+
+
+def traced(node: Node, pod: Pod) -> Story:
+    """The story of a pod on this node, without a queue."""
+    return story.trace(cases.build(Session(config(), node.rules.machine, node), (), pod))
 
 
 def asking(pod: Pod, **amounts: str) -> Pod:

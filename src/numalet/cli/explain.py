@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from numalet.core.config.releases.release import Release
     from numalet.core.config.rules import StartRefused
     from numalet.insight.explain.cases import Case
+    from numalet.insight.explain.explanation_types import Explanation
     from numalet.insight.explain.story import Story
     from numalet.insight.explain.tally import Tally
-    from numalet.insight.output.explanation_types import Explanation
     from numalet.insight.usecases.explaining import ExplainInputs, PreparedCase
     from numalet.io.files.state_directory import StateDirectory
 
@@ -129,7 +129,7 @@ def _run(question: ExplainInputs, options: ExplainOptions) -> int:
         release = asked.prepared.scenario.behaviour.release
         _show_start_error(asked.case, options.output, asked.prepared.state_dir, release)
         return 2
-    traced = story.trace(asked.case.node, asked.case.pod)
+    traced = story.trace(asked.case)
     show_findings(decision_notes.notes(decision_notes.collect([traced.decision])))
     tallies = searched(asked.case, traced, seconds)
     show_findings(asked.fleet_notes)
@@ -185,7 +185,7 @@ def searched(case: Case, traced: Story, seconds: float) -> tuple[Tally, ...]:
     """Search for at most this many seconds for changes that would admit the pod."""
     from numalet.cli.progress import Progress
     from numalet.insight.explain import search
-    from numalet.insight.explain.tally import Category
+    from numalet.insight.explain.explanation_types import Category
     from numalet.insight.usecases import explaining
     from numalet.wording.explanations import SEARCHING
 

@@ -20,7 +20,7 @@ from numalet.cli import breaking, output
 from numalet.cli.tables import Column, grouped, table
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.machine_queries import NodeClass
-from numalet.insight.output.explanation_types import (
+from numalet.insight.explain.explanation_types import (
     Explanation,
     ExplanationCpusDocument,
     ExplanationNodeDocument,

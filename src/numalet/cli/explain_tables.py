@@ -22,10 +22,10 @@ from numalet.core.config.rules import TopologyPolicy
 from numalet.core.hints.provider import Hint
 from numalet.core.model import numa_mask
 from numalet.core.model.pod import ContainerKind
-from numalet.insight.explain.considered_sets import AnswerKind
-from numalet.insight.output.explanation_types import (
+from numalet.insight.explain.explanation_types import (
     AllocatedDocument,
     AnswerDocument,
+    AnswerKind,
     CategoryDocument,
     Explanation,
     OfferDocument,

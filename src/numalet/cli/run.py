@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numalet.insight.explain.cases import Case
-    from numalet.insight.output.explanation_types import Explanation
+    from numalet.insight.explain.explanation_types import Explanation
     from numalet.insight.output.run_document import RunDocument
 
 EPILOG = """Examples:
@@ -252,7 +252,7 @@ def _explained(case: Case, running: int) -> Explanation:
     from numalet.insight.explain import story
     from numalet.insight.output import explanation_document
 
-    traced = story.trace(case.node, case.pod)
+    traced = story.trace(case)
     tallies = explain.searched(case, traced, SEARCH_SECONDS)
     return explanation_document.explanation(case, traced, tallies, running)
 

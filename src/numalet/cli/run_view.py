@@ -9,8 +9,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from numalet.cli import explain_nodes, explain_tables, output
+from numalet.insight.explain.explanation_types import Explanation
 from numalet.insight.output import run_document
-from numalet.insight.output.explanation_types import Explanation
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -22,11 +22,11 @@ from numalet.core.model.value import Value, replace
 from numalet.core.node.node import Node
 from numalet.dashboard.sources import NodeView
 from numalet.insight.explain import cases, search, story, tally
+from numalet.insight.explain.explanation_types import Explanation
 from numalet.insight.explain.tally import Offer
 from numalet.insight.maps import node_map
 from numalet.insight.maps.node_map import NodeMap
 from numalet.insight.output import explanation_document
-from numalet.insight.output.explanation_types import Explanation
 from numalet.insight.simulate.session import Session
 from numalet.io.documents.pods import pod_manifest
 from numalet.io.documents.pods.pod_manifest import PodOptions
@@ -229,7 +229,7 @@ def _asked(beginning: Session, pods: Sequence[Pod], question: WhatIfQuestion) ->
         # In detail: the first refused pod, or the last one if all are admitted.
         chosen = next(refused, len(pods) - 1)
     case = cases.running_case(beginning, pods[:chosen], pods[chosen])
-    traced = story.trace(case.node, pods[chosen])
+    traced = story.trace(case)
     end = time.monotonic() + LONGEST_SEARCH_SECONDS
     tallies = tally.in_order(search.search(case, traced, lambda: time.monotonic() < end))
     assumed = len({key.pod_uid for key in case.node.snapshot.assumed})

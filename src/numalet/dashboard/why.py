@@ -97,7 +97,7 @@ def causes(view: NodeView, rows: Sequence[PodRow]) -> dict[str, str | None]:
     short: dict[str, str | None] = {}
     for row in rows:
         case = cases.running_case(session, (), row.pod)
-        traced = story.trace(case.node, row.pod)
+        traced = story.trace(case)
         # Without a search: the start page shows causes of many pods.
         document = explanation_document.explanation(case, traced, (), 0)
         is_admitted = traced.decision.admitted
@@ -108,7 +108,7 @@ def causes(view: NodeView, rows: Sequence[PodRow]) -> dict[str, str | None]:
 def explained(view: NodeView, row: PodRow, budget_seconds: float = BUDGET_SECONDS) -> Why:
     pods = {each.pod.uid: each.pod for each in view.rows}
     case = cases.running_case(cases.running_session(view.node, view.config, pods), (), row.pod)
-    traced = story.trace(case.node, row.pod)
+    traced = story.trace(case)
     end = time.monotonic() + budget_seconds
     is_admitted = traced.decision.admitted
     tallies = tally.in_order(search.search(case, traced, lambda: time.monotonic() < end))

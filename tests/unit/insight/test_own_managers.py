@@ -142,10 +142,8 @@ def test_its_hints_and_reasons_are_in_documents() -> None:
         assert msgspec.convert(each, type=DecisionDocument).uid == each["uid"]
     assert admitted["hints"]["c"]["tile"][TILES][0] == {"nodes": [1], "preferred": True}
     assert rejected["hints"]["c"]["tile"][TILES] == []
-    pod = asking(4, "q")
-    told = explanation_document.explanation(
-        cases.build(session, (), pod), story.trace(session.node, pod), ()
-    )
+    asked = cases.build(session, (), asking(4, "q"))
+    told = explanation_document.explanation(asked, story.trace(asked), ())
     assert "4 tiles are asked for, 2 are free" in json.dumps(json_schema.plain(told))
 
 

@@ -30,8 +30,8 @@ from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.pod import ContainerKey, Pod
 from numalet.core.model.value import replace
-from numalet.insight.output import explanation_types, run_document
-from numalet.insight.output.explanation_types import Explanation
+from numalet.insight.explain.explanation_types import Explanation
+from numalet.insight.output import explanation_document, run_document
 from numalet.insight.output.run_document import RunDocument
 from numalet.io import os_problem
 from numalet.io.agent_client.client import AgentClient, AgentRefused, Query, segment
@@ -142,7 +142,7 @@ class Agent:
         """The agent's explanation, if it can be decoded."""
         query = {"budgetSeconds": SEARCH_SECONDS, "foreground": True}
         try:
-            return explanation_types.of(self._posted("explanations", query))
+            return explanation_document.of(self._posted("explanations", query))
         except (AgentGone, AgentRefused, BadInput, msgspec.ValidationError):
             return None
 

@@ -22,7 +22,7 @@ from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.findings import Finding
 from numalet.core.snapshot import placement
-from numalet.insight.output.explanation_types import Explanation
+from numalet.insight.explain.explanation_types import Explanation
 from numalet.insight.output.run_document import RunDocument
 from numalet.wording import numbers
 

@@ -26,7 +26,7 @@ from numalet.agent.run.child import EXIT_REFUSED, StartProblem
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import Finding
 from numalet.core.model.value import Value
-from numalet.insight.output.explanation_types import Explanation
+from numalet.insight.explain.explanation_types import Explanation
 from numalet.insight.output.run_document import RunDocument
 from numalet.io import os_problem
 from numalet.shared.findings.runtime import RuntimeStorage

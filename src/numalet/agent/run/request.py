@@ -18,7 +18,7 @@ from numalet.core.model.quantity_error import QuantityError
 from numalet.core.model.value import Value, field
 from numalet.core.node.node import Devices
 from numalet.insight.explain.cases import Case
-from numalet.insight.output.explanation_types import Explanation
+from numalet.insight.explain.explanation_types import Explanation
 from numalet.insight.output.run_document import RunDocument
 from numalet.io import kubelets
 

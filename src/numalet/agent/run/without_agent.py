@@ -21,8 +21,8 @@ from numalet.core.model.pod import Pod
 from numalet.core.model.value import replace
 from numalet.insight.explain import cases as cases
 from numalet.insight.explain.cases import Case
+from numalet.insight.explain.explanation_types import Explanation
 from numalet.insight.output import run_document
-from numalet.insight.output.explanation_types import Explanation
 from numalet.insight.output.run_document import RunDocument
 from numalet.insight.simulate.session import Session
 from numalet.io import os_problem

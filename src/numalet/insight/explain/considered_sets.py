@@ -6,8 +6,8 @@ matter most in that case.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from enum import Enum
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from numalet.core.admission import counting
 from numalet.core.admission.roster import Roster
@@ -40,65 +40,21 @@ from numalet.core.managers.memory.reasons import (
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import Container, ContainerKey, Pod
-from numalet.core.model.value import Value, replace
+from numalet.core.model.value import Value
 from numalet.core.snapshot.snapshot import Snapshot
+from numalet.insight.explain.explanation_types import (
+    AnswerDocument,
+    AnswerKind,
+    ExplanationHolderDocument,
+    SetDocument,
+    reason_of,
+)
 from numalet.insight.explain.ranking import MOST_NODES
+from numalet.wording import explanations, numbers
 
 MEMORY_MANAGER = "memory"
 
-
-class AnswerKind(Enum):
-    NO_PREFERENCE = "no-preference"
-    IMPOSSIBLE = "impossible"
-    SETS = "sets"
-    NOTHING_FITS = "nothing-fits"
-    """No set fits; the Memory Manager returns no hints, instead of "impossible"."""
-
-
-class SetAnswer(Value):
-    """One set, offered if it has no ``reason``.
-
-    ``preferred`` may be unknown. ``holders`` are the containers with memory on the group of the
-    reason, or the pod's containers with CPUs on these nodes.
-    """
-
-    mask: NumaMask
-    preferred: bool | None
-    reason: Reason | None = None
-    holders: tuple[ContainerKey, ...] = ()
-
-    @property
-    def offered(self) -> bool:
-        return self.reason is None
-
-
-class NeededNodes(Value):
-    """How many NUMA nodes a provider needs; it prefers sets of this size.
-
-    ``cpus`` counts the CPUs of this many largest nodes, ``reserved`` those of them that are never
-    allocated; both are 0 for other resources.
-    """
-
-    count: int
-    requested: int = 0
-    cpus: int = 0
-    reserved: int = 0
-
-
-class ProviderAnswer(Value):
-    """The answer of one provider for the resources that share it.
-
-    ``resources`` is empty for a provider without hints. ``sets`` are in the order of hints;
-    ``is_complete``: no set was left out. ``needed`` says why sets are not preferred, if known.
-    """
-
-    provider: str
-    resources: tuple[str, ...]
-    kind: AnswerKind
-    reason: Reason | None = None
-    sets: tuple[SetAnswer, ...] = ()
-    is_complete: bool = True
-    needed: NeededNodes | None = None
+NameOf: TypeAlias = Callable[[str], str]
 
 
 def answers(
@@ -108,19 +64,21 @@ def answers(
     container: Container | None,
     hints: Mapping[str, ProviderHints],
     chosen: NumaMask | None,
-) -> tuple[ProviderAnswer, ...]:
+    name_of: NameOf,
+) -> list[AnswerDocument]:
     """Return all answers for a container, or for the pod if the container is not set.
 
-    ``chosen`` is the set that the policy chose in the end.
+    ``chosen`` is the set that the policy chose in the end; ``name_of`` names a pod by its uid.
     """
-    wanted = _wanted(snapshot.memory, roster.all_nodes, chosen)
+    wanted = _wanted(snapshot.memory, roster.all_nodes, chosen, name_of)
     asked = _asked(roster, snapshot.memory, pod, container)
-    answered: list[ProviderAnswer] = []
+    answered: list[AnswerDocument] = []
     for provider, of_resources in hints.items():
         impossible = [each for each in of_resources.values() if isinstance(each, Impossible)]
         if provider == MEMORY_MANAGER and asked and impossible:
             nothing = _of_memory(snapshot.memory, pod.uid, asked, wanted, AnswerKind.IMPOSSIBLE)
-            answered.append(replace(nothing, reason=impossible[0].reason))
+            nothing.reason = reason_of(impossible[0].reason)
+            answered.append(nothing)
         elif of_resources:
             answered.extend(_of_provider(provider, roster, snapshot, of_resources, wanted))
         elif provider == MEMORY_MANAGER and asked:
@@ -128,35 +86,47 @@ def answers(
                 _of_memory(snapshot.memory, pod.uid, asked, wanted, AnswerKind.NOTHING_FITS)
             )
         else:
-            answered.append(ProviderAnswer(provider, (), AnswerKind.NO_PREFERENCE))
-    return tuple(answered)
+            answered.append(_answer(provider, (), AnswerKind.NO_PREFERENCE))
+    return answered
 
 
 def memory_answer(
-    roster: Roster, ledger: MemoryLedger, pod: Pod, container: Container
-) -> ProviderAnswer | None:
+    roster: Roster, ledger: MemoryLedger, pod: Pod, container: Container, name_of: NameOf
+) -> AnswerDocument | None:
     """Return the result of the Memory Manager's own search for a set, if it searches."""
     asked = _asked(roster, ledger, pod, container)
     if not asked:
         return None
-    wanted = _wanted(ledger, roster.all_nodes, None)
+    wanted = _wanted(ledger, roster.all_nodes, None, name_of)
     answer = _of_memory(ledger, pod.uid, asked, wanted, AnswerKind.SETS)
-    if any(each.offered for each in answer.sets):
-        return answer
-    return replace(answer, kind=AnswerKind.NOTHING_FITS)
+    if not any(each.offered for each in answer.sets):
+        answer.answer = AnswerKind.NOTHING_FITS
+    return answer
+
+
+def memory_sets(
+    roster: Roster, ledger: MemoryLedger, pod: Pod, container: Container
+) -> list[NumaMask]:
+    """Return the sets that the Memory Manager's own search offers; empty if it does not search."""
+    asked = _asked(roster, ledger, pod, container)
+    masks = _wanted(ledger, roster.all_nodes, None, str).masks if asked else ()
+    return [mask for mask in masks if memory_hints.why_not(ledger, pod.uid, asked, mask) is None]
 
 
 class _Wanted(Value):
     masks: tuple[NumaMask, ...]
     is_complete: bool
+    name_of: NameOf
 
 
-def _wanted(ledger: MemoryLedger, all_nodes: NumaMask, chosen: NumaMask | None) -> _Wanted:
+def _wanted(
+    ledger: MemoryLedger, all_nodes: NumaMask, chosen: NumaMask | None, name_of: NameOf
+) -> _Wanted:
     # Sets double with each node. On larger machines only the relevant ones are evaluated: single
     # nodes, groups, the chosen set with its neighbours, all nodes.
     node_ids = numa_mask.ids(all_nodes)
     if len(node_ids) <= MOST_NODES:
-        return _Wanted(tuple(numa_mask.by_size(node_ids)), is_complete=True)
+        return _Wanted(tuple(numa_mask.by_size(node_ids)), True, name_of)
     singles = {1 << node_id for node_id in node_ids}
     masks = singles | {node.group for node in ledger.nodes.values()} | {all_nodes}
     if chosen is not None:
@@ -167,7 +137,7 @@ def _wanted(ledger: MemoryLedger, all_nodes: NumaMask, chosen: NumaMask | None) 
         masks |= {chosen & ~(1 << node_id) for node_id in inside}
         masks |= {chosen & ~(1 << inside[-1]) | 1 << node_id for node_id in outside}
     order = sorted(masks - {0}, key=lambda mask: (mask.bit_count(), numa_mask.ids(mask)))
-    return _Wanted(tuple(order), is_complete=False)
+    return _Wanted(tuple(order), False, name_of)
 
 
 def _of_provider(
@@ -176,34 +146,45 @@ def _of_provider(
     snapshot: Snapshot,
     of_resources: ProviderHints,
     wanted: _Wanted,
-) -> Iterator[ProviderAnswer]:
+) -> Iterator[AnswerDocument]:
     shared: dict[int, list[str]] = {}
     for resource, hints in of_resources.items():
         # Resources of one family share one object.
         shared.setdefault(id(hints), []).append(resource)
     for names in shared.values():
         hints = of_resources[names[0]]
-        resources = tuple(names)
         match hints:
             case NoPreference():
-                yield ProviderAnswer(provider, resources, AnswerKind.NO_PREFERENCE)
+                yield _answer(provider, names, AnswerKind.NO_PREFERENCE)
             case Impossible(reason):
-                yield ProviderAnswer(provider, resources, AnswerKind.IMPOSSIBLE, reason)
+                answer = _answer(provider, names, AnswerKind.IMPOSSIBLE)
+                answer.reason = reason_of(reason)
+                yield answer
             case _:
                 family: HintFamily = hints
-                sets = _of_family(snapshot, family, wanted)
-                yield ProviderAnswer(
-                    provider,
-                    resources,
-                    AnswerKind.SETS,
-                    sets=sets,
-                    is_complete=wanted.is_complete,
-                    needed=_needed(roster, family),
-                )
+                answer = _answer(provider, names, AnswerKind.SETS, wanted)
+                answer.sets = _of_family(snapshot, family, wanted)
+                if any(each.preferred is False for each in answer.sets):
+                    answer.why_not_preferred = _needed(roster, family, ", ".join(names))
+                yield answer
 
 
-def _needed(roster: Roster, family: HintFamily) -> NeededNodes | None:
-    """Return how many NUMA nodes this family needs, if known."""
+def _answer(
+    provider: str, names: Iterable[str], kind: AnswerKind, wanted: _Wanted | None = None
+) -> AnswerDocument:
+    return AnswerDocument(
+        provider=provider,
+        resources=list(names),
+        answer=kind,
+        reason=None,
+        sets=[],
+        all_sets=wanted is None or wanted.is_complete,
+        why_not_preferred=None,
+    )
+
+
+def _needed(roster: Roster, family: HintFamily, names: str) -> str | None:
+    """Return how many NUMA nodes this family needs, if known; it prefers sets of this size."""
     match family:
         case CpuHintFamily():
             rule = family.as_rule
@@ -213,30 +194,31 @@ def _needed(roster: Roster, family: HintFamily) -> NeededNodes | None:
             parts = sorted(family.sets.topology.nodes, key=lambda each: -each.cpus.bit_count())
             masks = [each.cpus for each in parts[: rule.preferred_size]]
             cpus = frozenset[int]().union(*map(cpu_mask.to_set, masks))
-            return NeededNodes(
+            return explanations.needed(
                 rule.preferred_size,
-                family.count,
-                len(cpus),
-                len(cpus - roster.static_cpus.allocatable),
+                numbers.counted(family.count, "CPU"),
+                cpus=len(cpus),
+                reserved=len(cpus - roster.static_cpus.allocatable),
             )
         case TouchedSets():
-            return NeededNodes(family.as_rule.preferred_size, family.requested)
+            size = family.as_rule.preferred_size
+            return explanations.needed(size, f"{family.requested} of {names}", cpus=0, reserved=0)
         case MemoryHintFamily():
-            return NeededNodes(family.preferred_size)
+            return explanations.needed(family.preferred_size, f"the {names}", cpus=0, reserved=0)
         case _:
             return None
 
 
-def _of_family(snapshot: Snapshot, family: HintFamily, wanted: _Wanted) -> tuple[SetAnswer, ...]:
+def _of_family(snapshot: Snapshot, family: HintFamily, wanted: _Wanted) -> list[SetDocument]:
     prefers = _preference(family, wanted)
     reasons = {mask: family.why_not(mask) for mask in wanted.masks}
     own = _own_holders(snapshot.cpu)
-    return tuple(
-        SetAnswer(mask, None, reason, own)
+    return [
+        _refused_set(mask, reason, own, wanted.name_of)
         if isinstance(reason, ReuseElsewhere)
-        else _set_answer(snapshot.memory, mask, reason, prefers(mask))
+        else _set(snapshot.memory, mask, reason, prefers(mask), wanted.name_of)
         for mask, reason in reasons.items()
-    )
+    ]
 
 
 def _own_holders(ledger: CpuLedger) -> tuple[ContainerKey, ...]:
@@ -258,7 +240,7 @@ def _preference(family: HintFamily, wanted: _Wanted) -> Callable[[NumaMask], boo
 
 def _of_memory(
     ledger: MemoryLedger, pod_uid: str, asked: Demand, wanted: _Wanted, kind: AnswerKind
-) -> ProviderAnswer:
+) -> AnswerDocument:
     """Evaluate the sets with the Memory Manager's own search."""
     reasons = {mask: memory_hints.why_not(ledger, pod_uid, asked, mask) for mask in wanted.masks}
     # The preferred size is that of the smallest set which an empty machine would offer.
@@ -267,22 +249,45 @@ def _of_memory(
         for mask, reason in reasons.items()
         if not isinstance(reason, TooLittleAllocatable)
     ]
-    sets = tuple(
-        _set_answer(ledger, mask, reason, mask.bit_count() == min(sizes, default=0))
+    answer = _answer(MEMORY_MANAGER, asked, kind, wanted)
+    answer.sets = [
+        _set(ledger, mask, reason, mask.bit_count() == min(sizes, default=0), wanted.name_of)
         for mask, reason in reasons.items()
-    )
-    return ProviderAnswer(
-        MEMORY_MANAGER, tuple(asked), kind, sets=sets, is_complete=wanted.is_complete
-    )
+    ]
+    return answer
 
 
-def _set_answer(
-    ledger: MemoryLedger, mask: NumaMask, reason: Reason | None, preferred: bool | None
-) -> SetAnswer:
+def _set(
+    ledger: MemoryLedger,
+    mask: NumaMask,
+    reason: Reason | None,
+    preferred: bool | None,
+    name_of: NameOf,
+) -> SetDocument:
     if reason is None:
-        return SetAnswer(mask, preferred)
+        return SetDocument(list(numa_mask.ids(mask)), True, preferred)
     group = reason.group if isinstance(reason, NodeInGroup | NodeInUse) else numa_mask.EMPTY
-    return SetAnswer(mask, None, reason, _holders(ledger, group))
+    return _refused_set(mask, reason, _holders(ledger, group), name_of)
+
+
+def _refused_set(
+    mask: NumaMask, reason: Reason, holders: Sequence[ContainerKey], name_of: NameOf
+) -> SetDocument:
+    """Return a set that is not offered.
+
+    ``holders`` have memory on the group of the reason, or are the pod's containers with CPUs on
+    these nodes.
+    """
+    is_own = isinstance(reason, ReuseElsewhere)
+    names = dict.fromkeys(key.container if is_own else name_of(key.pod_uid) for key in holders)
+    return SetDocument(
+        list(numa_mask.ids(mask)),
+        offered=False,
+        preferred=None,
+        why_not=reason_of(reason),
+        brief=explanations.brief(reason, tuple(names)),
+        held_by=[ExplanationHolderDocument(name_of(uid), container) for uid, container in holders],
+    )
 
 
 def _holders(ledger: MemoryLedger, group: NumaMask) -> tuple[ContainerKey, ...]:

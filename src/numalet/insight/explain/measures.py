@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from numalet.core.admission import counting
+from numalet.core.admission.recorder import Allocated, Collector, HintsAsked
 from numalet.core.admission.roster import Roster
 from numalet.core.model import numa_mask
 from numalet.core.model.machine_info import MachineInfo
@@ -16,7 +18,7 @@ from numalet.core.model.pod import Pod
 from numalet.core.model.value import OutputDocument, replace
 from numalet.core.node.node import Node
 from numalet.core.snapshot.snapshot import Snapshot
-from numalet.insight.explain import story
+from numalet.insight.explain import considered_sets, ranking, story
 
 _PROBE = "numalet-one-more"
 """Uid of the pod of this test; no real pod has it."""
@@ -129,16 +131,24 @@ def _kind(pod: Pod) -> object:
 
 def _reach_of(node: Node, pod: Pod) -> NumaMask:
     """Return the NUMA nodes on which one more such pod could get resources; 0 if rejected."""
-    traced = story.trace(node, pod)
-    if not traced.decision.admitted:
+    collector = Collector()
+    _, decision = node.admit(pod, collector)
+    if not decision.admitted:
         return numa_mask.EMPTY
-    reach = span_of(node.roster, traced.decision.after, pod)
-    # Every finalist is reachable, not only the chosen one: another one may win for the next pod.
-    for subject in traced.subjects:
-        for finalist in subject.ranking.finalists if subject.ranking is not None else ():
-            reach |= finalist.mask or numa_mask.EMPTY
-    for allocated in traced.allocated:
-        for each in allocated.considered.sets if allocated.considered is not None else ():
-            reach |= each.mask if each.offered else numa_mask.EMPTY
+    roster = node.roster
+    reach = span_of(roster, decision.after, pod)
+    seen = counting.for_managers(decision.pod, roster.rules.release_rules)
+    for event in collector.events:
+        match event:
+            case HintsAsked(hints=hints):
+                # Every finalist is reachable, not only the chosen one: another one may win for
+                # the next pod.
+                ranked = ranking.rank(roster, tuple(hints.values()))
+                for finalist in ranked.finalists if ranked is not None else ():
+                    reach |= finalist.mask or numa_mask.EMPTY
+            case Allocated() if story.searched_itself(decision, event):
+                ledger = event.before.memory
+                for mask in considered_sets.memory_sets(roster, ledger, seen, event.container):
+                    reach |= mask
     # A pod without allocations may run everywhere.
-    return reach or node.roster.all_nodes
+    return reach or roster.all_nodes

@@ -27,8 +27,9 @@ from numalet.insight.explain.change import (
     WithoutContainer,
     WithoutPods,
 )
+from numalet.insight.explain.explanation_types import Category
 from numalet.insight.explain.story import Story
-from numalet.insight.explain.tally import Category, Goal, Offer, Tally, admitted
+from numalet.insight.explain.tally import Goal, Offer, Tally, admitted
 
 LARGEST_FIRST = "largest memory first"
 SMALLEST_FIRST = "smallest memory first"

@@ -7,11 +7,9 @@ CPUs, whole cores where the policy requires them, devices.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 
 from numalet.core.admission.reasons import NothingToPreempt, OutOfResource
 from numalet.core.config.rules import CpuPolicy, MemoryPolicy
-from numalet.core.hints.provider import Reason
 from numalet.core.managers.cpu import static_policy as cpu_demand
 from numalet.core.managers.memory import demand as memory_demand
 from numalet.core.model import resources
@@ -21,6 +19,7 @@ from numalet.core.node import largest_request
 from numalet.core.node.node import Node
 from numalet.insight.explain.cases import Case
 from numalet.insight.explain.change import AdjustedRequest, SmallerRequest
+from numalet.insight.explain.explanation_types import ReasonDocument
 from numalet.insight.explain.story import Story
 from numalet.insight.explain.tally import Tally
 
@@ -131,17 +130,14 @@ def _named_sizes(traced: Story, part: RequestPart) -> Iterator[int]:
     answers = [answer for subject in traced.subjects for answer in subject.answers]
     if traced.refusal is not None:
         yield from _figures(traced.refusal.reason)
-        if traced.refusal.considered is not None:
-            answers.append(traced.refusal.considered)
+        if traced.refusal.chosen_among is not None:
+            answers.append(traced.refusal.chosen_among)
     for answer in answers:
         if part.resource in answer.resources:
-            for reason in (answer.reason, *(each.reason for each in answer.sets)):
-                if getattr(reason, "resource", part.resource) == part.resource:
+            for reason in (answer.reason, *(each.why_not for each in answer.sets)):
+                if reason is not None and reason.figures.get("resource") in (None, part.resource):
                     yield from _figures(reason)
 
 
-def _figures(reason: Reason | None) -> Iterator[int]:
-    if reason is not None and is_dataclass(reason):
-        for field in fields(reason):
-            if field.name in _FIGURES:
-                yield int(getattr(reason, field.name))
+def _figures(reason: ReasonDocument) -> Iterator[int]:
+    return (int(reason.figures[name]) for name in _FIGURES if name in reason.figures)

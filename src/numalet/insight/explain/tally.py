@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from enum import Enum
 from typing import TypeAlias
 
 from numalet.core.config.rules import StartRefused
@@ -14,21 +13,10 @@ from numalet.core.model.value import Mutable, Value, field
 from numalet.insight.explain import change as changes
 from numalet.insight.explain.cases import Case
 from numalet.insight.explain.change import Change, ChangeOutcome
+from numalet.insight.explain.explanation_types import Category
 
 MOST_TRIED = 200
 """Limit of decisions, or replays of a whole queue, in one category."""
-
-
-class Category(Enum):
-    """Kinds of changes, the easiest for a user first."""
-
-    OTHER_MACHINE = "other-machine"
-    FREED_PODS = "freed-pods"
-    QUEUE_ORDER = "queue-order"
-    POLICY_OR_SCOPE = "policy-or-scope"
-    WHOLE_UNITS = "whole-units"
-    FEWER_CONTAINERS = "fewer-containers"
-    SMALLER_REQUEST = "smaller-request"
 
 
 Goal: TypeAlias = Callable[[ChangeOutcome], bool]

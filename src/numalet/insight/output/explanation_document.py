@@ -5,48 +5,35 @@ Every reason has its code, its figures and a sentence; sets of NUMA nodes are li
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
+
+import msgspec
 
 from numalet.core.config.releases.release import Release
 from numalet.core.config.releases.table import DEFAULT
 from numalet.core.config.rules import StartRefused
-from numalet.core.hints.provider import Hint, Reason
-from numalet.core.managers.cpu.reasons import ReuseElsewhere
-from numalet.core.model import cpu_set, numa_mask
+from numalet.core.model import numa_mask
 from numalet.core.model.pod import Pod
-from numalet.core.model.quantity import Quantity
 from numalet.insight.explain import measures
 from numalet.insight.explain import tally as tally_order
 from numalet.insight.explain.cases import Case
 from numalet.insight.explain.change import Change, ChangeOutcome
-from numalet.insight.explain.considered_sets import ProviderAnswer, SetAnswer
-from numalet.insight.explain.story import AlignedSubject, AllocatedResources, Story
-from numalet.insight.explain.tally import Tally
-from numalet.insight.output import explanation_nodes, explanation_verdict
-from numalet.insight.output.explanation_types import (
-    AllocatedDocument,
-    AnswerDocument,
+from numalet.insight.explain.explanation_types import (
     CategoryDocument,
     Explanation,
-    ExplanationBlockDocument,
     ExplanationContainerDocument,
-    ExplanationHintDocument,
-    ExplanationHolderDocument,
-    ExplanationMergedDocument,
     ExplanationNotStartedDocument,
     OfferDocument,
     PodDocument,
     QueuedDocument,
-    ReasonDocument,
-    RefusalDocument,
-    SetDocument,
-    SubjectDocument,
+    reason_of,
 )
+from numalet.insight.explain.story import Story
+from numalet.insight.explain.tally import Tally
+from numalet.insight.output import explanation_nodes, explanation_verdict
 from numalet.insight.simulate import simulation_document
-from numalet.wording import explanations, kubelet, kubelet_start, numbers
-
-NameOf = Callable[[str], str]
+from numalet.wording import kubelet, kubelet_start
 
 
 def explanation(
@@ -76,16 +63,16 @@ def explanation(
         admitted=decision.admitted,
         reason=kubelet.reason(rejection),
         message=kubelet.message(rejection),
-        why=None if rejection is None else _reason(rejection),
+        why=None if rejection is None else reason_of(rejection),
         evicted=list(decision.evicted),
         not_asked=simulation_document.not_asked(decision),
         passed_over=list(decision.passed_over),
         nodes=list(numa_mask.ids(measures.span_of(traced.roster, decision.after, decision.pod))),
         nodes_before=explanation_nodes.nodes(case.node),
         held_before=explanation_nodes.held(case),
-        subjects=[_subject(each, case.name_of) for each in traced.subjects],
-        allocated=[_allocated(each, case.name_of) for each in traced.allocated],
-        refused_allocation=_refusal(traced, case.name_of),
+        subjects=traced.subjects,
+        allocated=traced.allocated,
+        refused_allocation=traced.refusal,
         would_admit=[] if decision.admitted else offered,
         would_align=offered if decision.admitted else [],
         stranded=explanation_nodes.stranded(case),
@@ -126,120 +113,6 @@ def _pod(pod: Pod) -> PodDocument:
     )
 
 
-def _reason(reason: Reason) -> ReasonDocument:
-    figures = {name: _plain(name, value) for name, value in explanations.fields_of(reason).items()}
-    return ReasonDocument(reason.code, explanations.of_reason(reason), figures)
-
-
-def _plain(name: str, value: Any) -> Any:
-    match value:
-        case Hint():
-            return _hint(value)
-        case Quantity():
-            return str(value)
-        case Reason():
-            return _reason(value)
-        # Fields of reasons with these names are NUMA masks, other integers are amounts.
-        case int() if name in ("mask", "group", "best", "affinity", "nodes"):
-            return list(numa_mask.ids(value))
-        case tuple():
-            return list(value)
-        case _:
-            return value
-
-
-def _hint(hint: Hint) -> ExplanationHintDocument:
-    return ExplanationHintDocument(_nodes(hint), hint.preferred)
-
-
-def _nodes(hint: Hint) -> list[int] | None:
-    return None if hint.mask is None else list(numa_mask.ids(hint.mask))
-
-
-def _subject(subject: AlignedSubject, name_of: NameOf) -> SubjectDocument:
-    merged = subject.merged
-    ranking = subject.ranking
-    return SubjectDocument(
-        subject=subject.name,
-        answers=[_answer(each, name_of) for each in subject.answers],
-        finalists=None if ranking is None else [_hint(each) for each in ranking.finalists],
-        wanted_size=None if ranking is None else ranking.wanted_size,
-        by_distance=None if ranking is None else ranking.by_distance,
-        merged=ExplanationMergedDocument(
-            nodes=_nodes(merged.affinity),
-            preferred=merged.affinity.preferred,
-            admit=merged.admit,
-            bounded=merged.bounded,
-        ),
-    )
-
-
-def _answer(answer: ProviderAnswer, name_of: NameOf) -> AnswerDocument:
-    return AnswerDocument(
-        provider=answer.provider,
-        resources=list(answer.resources),
-        answer=answer.kind,
-        reason=None if answer.reason is None else _reason(answer.reason),
-        sets=[_set(each, name_of) for each in answer.sets],
-        all_sets=answer.is_complete,
-        why_not_preferred=_why_not_preferred(answer),
-    )
-
-
-def _why_not_preferred(answer: ProviderAnswer) -> str | None:
-    """Return why some set is offered and not preferred, if there is such a set."""
-    needed = answer.needed
-    if needed is None or all(each.preferred is not False for each in answer.sets):
-        return None
-    names = ", ".join(answer.resources)
-    asked = numbers.counted(needed.requested, "CPU") if needed.cpus else f"the {names}"
-    if needed.requested and not needed.cpus:
-        asked = f"{needed.requested} of {names}"
-    return explanations.needed(needed.count, asked, cpus=needed.cpus, reserved=needed.reserved)
-
-
-def _set(each: SetAnswer, name_of: NameOf) -> SetDocument:
-    document = SetDocument(list(numa_mask.ids(each.mask)), each.offered, each.preferred)
-    if each.reason is not None:
-        is_own = isinstance(each.reason, ReuseElsewhere)
-        names = dict.fromkeys(
-            key.container if is_own else name_of(key.pod_uid) for key in each.holders
-        )
-        document.why_not = _reason(each.reason)
-        document.brief = explanations.brief(each.reason, tuple(names))
-        document.held_by = [
-            ExplanationHolderDocument(name_of(uid), container) for uid, container in each.holders
-        ]
-    return document
-
-
-def _allocated(allocated: AllocatedResources, name_of: NameOf) -> AllocatedDocument:
-    among = allocated.considered
-    return AllocatedDocument(
-        container=allocated.container,
-        memory=[
-            ExplanationBlockDocument(list(block.nodes), block.resource, block.size_bytes)
-            for block in allocated.memory
-        ],
-        cpus_by_node={str(node): cpu_set.text(cpus) for node, cpus in allocated.cpus.items()},
-        devices={name: list(ids) for name, ids in allocated.devices.items()},
-        chosen_among=None if among is None else _answer(among, name_of),
-    )
-
-
-def _refusal(traced: Story, name_of: NameOf) -> RefusalDocument | None:
-    refusal = traced.refusal
-    if refusal is None:
-        return None
-    among = refusal.considered
-    return RefusalDocument(
-        container=refusal.container,
-        provider=refusal.provider,
-        reason=_reason(refusal.reason),
-        chosen_among=None if among is None else _answer(among, name_of),
-    )
-
-
 def _tally(tally: Tally, case: Case) -> CategoryDocument:
     return CategoryDocument(
         category=tally.category,
@@ -251,7 +124,7 @@ def _tally(tally: Tally, case: Case) -> CategoryDocument:
 
 
 def _offer(change: Change, result: ChangeOutcome, case: Case) -> OfferDocument:
-    why = _reason(change)
+    why = reason_of(change)
     if isinstance(result.decision, StartRefused):
         text = kubelet_start.text(result.decision)
         return OfferDocument(why.code, why.text, why.figures, start_error=text)
@@ -262,3 +135,12 @@ def _offer(change: Change, result: ChangeOutcome, case: Case) -> OfferDocument:
         nodes=list(numa_mask.ids(result.span)),
         lost=[case.name_of(uid) for uid in result.lost],
     )
+
+
+def of(document: Any) -> Explanation:
+    """Decode an explanation.
+
+    Raises:
+        msgspec.ValidationError: It is not an explanation, or it is from another release.
+    """
+    return msgspec.convert(document, Explanation)

@@ -8,8 +8,7 @@ from numalet.core.model.pod import ContainerKind
 from numalet.core.node.node import Node
 from numalet.insight.explain import measures
 from numalet.insight.explain.cases import Case
-from numalet.insight.maps import resource_maps
-from numalet.insight.output.explanation_types import (
+from numalet.insight.explain.explanation_types import (
     ExplanationCpusDocument,
     ExplanationDevicesDocument,
     ExplanationNodeDocument,
@@ -17,6 +16,7 @@ from numalet.insight.output.explanation_types import (
     KeptCpusDocument,
     SizesDocument,
 )
+from numalet.insight.maps import resource_maps
 
 
 def nodes(node: Node) -> list[ExplanationNodeDocument]:

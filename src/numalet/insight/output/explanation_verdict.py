@@ -10,9 +10,9 @@ from typing import Any, Final, TypeAlias
 
 from numalet.core.config.rules import TopologyPolicy
 from numalet.core.model import cpu_set, numa_mask
-from numalet.insight.explain.considered_sets import AnswerKind
-from numalet.insight.output.explanation_types import (
+from numalet.insight.explain.explanation_types import (
     AnswerDocument,
+    AnswerKind,
     CategoryDocument,
     Explanation,
     OfferDocument,

@@ -8,14 +8,14 @@ from typing import Final
 from numalet.core.config.rules import TopologyPolicy
 from numalet.core.hints.provider import Hint
 from numalet.core.model import numa_mask
-from numalet.insight.explain.considered_sets import AnswerKind
-from numalet.insight.maps.hint_map import HintCell, HintColumn, HintMap, HintSet, HintStatus
-from numalet.insight.output.explanation_types import (
+from numalet.insight.explain.explanation_types import (
     AnswerDocument,
+    AnswerKind,
     Explanation,
     SetDocument,
     SubjectDocument,
 )
+from numalet.insight.maps.hint_map import HintCell, HintColumn, HintMap, HintSet, HintStatus
 from numalet.wording import explanations
 
 _MOST_SETS: Final = 12

@@ -21,8 +21,8 @@ from numalet.core.model.pod import Pod
 from numalet.core.model.quantity import Quantity
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.snapshot import Snapshot
+from numalet.insight.explain.explanation_types import Explanation, OfferDocument
 from numalet.insight.output import explanation_verdict
-from numalet.insight.output.explanation_types import Explanation, OfferDocument
 from numalet.insight.output.json_schema import OutputDocument
 from numalet.wording import explanations, numbers
 

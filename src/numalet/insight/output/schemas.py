@@ -17,13 +17,13 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from numalet.insight.explain.explanation_types import Explanation, ExplanationNotStartedDocument
 from numalet.insight.explain.matrix import Matrix
 from numalet.insight.fleet.fit import FleetFit
 from numalet.insight.fleet.traps import Traps
 from numalet.insight.maps.machine_map import MachineMap, Profiles
 from numalet.insight.output import json_schema, state_document
 from numalet.insight.output.check_document import CheckDocument, ChecksDocument, DoctorDocument
-from numalet.insight.output.explanation_types import Explanation, ExplanationNotStartedDocument
 from numalet.insight.output.findings_document import FindingsDocument
 from numalet.insight.output.fleet_days_document import FleetReplayDocument, FleetWhatIfDocument
 from numalet.insight.output.fleet_free_document import FleetFreeDocument

@@ -83,7 +83,7 @@ def explain(
         config or KubeletConfig(), node.rules.machine, quiet, devices, pods=node.snapshot.pods
     )
     case = cases.build(beginning, after, pod, files=files)
-    traced = story.trace(case.node, pod)
+    traced = story.trace(case)
     is_searched = config is not None and budget_seconds > 0
     tallies: tuple[Tally, ...] = ()
     if is_searched:

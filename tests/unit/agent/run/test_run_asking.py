@@ -13,8 +13,8 @@ from numalet.agent.run import beside_agent
 from numalet.agent.run.beside_agent import Agent
 from numalet.core.model.findings import BadInput
 from numalet.insight.explain import story
+from numalet.insight.explain.explanation_types import Explanation
 from numalet.insight.output import explanation_document, json_schema
-from numalet.insight.output.explanation_types import Explanation
 from numalet.io.agent_client.client import AgentClient, AgentRefused, Query
 from numalet.io.findings.clients import ClientNoAgent
 from values.builders import simple
@@ -50,9 +50,7 @@ def explanation(*answers: Any) -> Any:
 def told() -> dict[str, Any]:
     """What an agent tells."""
     asked = case(asking(narrow(), memory="50Gi"))
-    return json_schema.plain(
-        explanation_document.explanation(asked, story.trace(asked.node, asked.pod), ())
-    )
+    return json_schema.plain(explanation_document.explanation(asked, story.trace(asked), ()))
 
 
 def plain(found: Explanation | None) -> Any:

@@ -20,8 +20,8 @@ from numalet.core.config.behaviour import NATIVE
 from numalet.core.model.pod import Pod
 from numalet.insight.explain import search, story
 from numalet.insight.explain.cases import Case
+from numalet.insight.explain.explanation_types import Explanation
 from numalet.insight.output import explanation_document
-from numalet.insight.output.explanation_types import Explanation
 from numalet.io.machines import MachineChoice
 
 
@@ -64,7 +64,7 @@ def test_suggestions_for_a_refusal_take_into_account_what_runs(
     assert isinstance(placer.place(asked(7), ("./app", "7")), Placed)
 
     def explained(case: Case, running: int) -> Explanation:
-        traced = story.trace(case.node, case.pod)
+        traced = story.trace(case)
         tallies = tuple(search.search(case, traced, lambda: True))
         return explanation_document.explanation(case, traced, tallies, running)
 

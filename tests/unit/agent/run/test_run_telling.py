@@ -13,8 +13,8 @@ from numalet.agent.run.request import Voice
 from numalet.core.model.findings import Finding
 from numalet.insight.explain import story
 from numalet.insight.explain.cases import Case
+from numalet.insight.explain.explanation_types import Explanation
 from numalet.insight.output import explanation_document, run_document
-from numalet.insight.output.explanation_types import Explanation
 from numalet.insight.output.run_document import RunDocument
 from values.builders import simple
 from values.explain_bench import asking, case, narrow
@@ -23,7 +23,7 @@ REFUSED = run_document.refused(
     simple("huge", "25Gi"), "OutOfcpu", "Node has too few.", fits_when_empty=True, by="agent"
 )
 ASKED = case(asking(narrow(), memory="50Gi"))
-REJECTED = explanation_document.explanation(ASKED, story.trace(ASKED.node, ASKED.pod), ())
+REJECTED = explanation_document.explanation(ASKED, story.trace(ASKED), ())
 ADMITTED = msgspec.structs.replace(REJECTED, admitted=True)
 
 

@@ -22,7 +22,8 @@ from numalet.insight.explain.change import (
     WithoutContainer,
     WithoutPods,
 )
-from numalet.insight.explain.tally import MOST_TRIED, Category, Tally
+from numalet.insight.explain.explanation_types import Category
+from numalet.insight.explain.tally import MOST_TRIED, Tally
 from numalet.insight.simulate.session import Session
 from numalet.io import machines
 from values.builders import container, init, pod, simple
@@ -49,7 +50,7 @@ def replaced(begun: Session, node: nodes.Node) -> Session:
 
 def searched(asked: Case) -> dict[str, Tally]:
     """Everything that would have admitted the pod."""
-    told = story.trace(asked.node, asked.pod)
+    told = story.trace(asked)
     return by_category(search.search(asked, told, forever))
 
 
@@ -72,7 +73,7 @@ GROUPED = case(narrow(), wide())
 
 
 def test_every_category_answers_and_they_have_an_order() -> None:
-    told = story.trace(GROUPED.node, GROUPED.pod)
+    told = story.trace(GROUPED)
     found = tallies.in_order(search.search(GROUPED, told, forever))
     assert [each.category for each in found] == list(Category)
 
@@ -333,7 +334,7 @@ def test_other_machines_are_tried_empty() -> None:
 
 
 def test_a_search_whose_time_is_over_says_so() -> None:
-    told = story.trace(GROUPED.node, GROUPED.pod)
+    told = story.trace(GROUPED)
     tallies = list(search.search(GROUPED, told, lambda: False))
 
     assert [(each.tried, each.offers, each.ended_early) for each in tallies[:1]] == [(0, [], True)]
@@ -342,7 +343,7 @@ def test_a_search_whose_time_is_over_says_so() -> None:
 
 def test_time_may_be_over_in_the_middle() -> None:
     asked = case(simple("u", "9Gi"), *(simple(f"p{at}", "3Gi") for at in range(6)))
-    told = story.trace(asked.node, asked.pod)
+    told = story.trace(asked)
     for allowed in range(0, 120, 3):
         left = iter(range(allowed))
         for tally in search.search(asked, told, lambda left=left: next(left, None) is not None):  # type: ignore[misc]

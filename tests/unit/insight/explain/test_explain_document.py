@@ -39,7 +39,7 @@ GI = 1 << 30
 
 def explained(asked: Case) -> dict[str, Any]:
     """The document, after a round through JSON."""
-    told = story.trace(asked.node, asked.pod)
+    told = story.trace(asked)
     tallies = () if told.decision.admitted else tuple(search.search(asked, told, forever))
     found: dict[str, Any] = json_schema.plain(
         explanation_document.explanation(asked, told, tallies)

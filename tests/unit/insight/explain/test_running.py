@@ -12,7 +12,7 @@ from numalet.core.model.pod import Pod
 from numalet.core.node.node import Node
 from numalet.insight.explain import cases, change, search, story
 from numalet.insight.explain.change import NoTopology, OtherTopology
-from numalet.insight.explain.tally import Category
+from numalet.insight.explain.explanation_types import Category
 from numalet.insight.simulate.session import Session
 from numalet.io.documents.pods import pod_manifest
 
@@ -57,7 +57,7 @@ def _with(node: Node, *pods: Pod) -> Node:
 def test_another_policy_is_tried_with_the_pods_that_run() -> None:
     beginning = cases.running_session(_with(_node(), _pod("a", 5), _pod("b", 5)), _CONFIG, {})
     case = cases.running_case(beginning, (), _pod("c", 5))
-    traced = story.trace(case.node, case.pod)
+    traced = story.trace(case)
     tallies = {each.category: each for each in search.search(case, traced, lambda: True)}
     # Three CPUs are left on either node: only policies that accept both nodes admit it.
     assert [each.change for each in tallies[Category.POLICY_OR_SCOPE].offers] == [

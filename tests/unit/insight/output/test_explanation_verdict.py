@@ -10,8 +10,8 @@ import pytest
 from numalet.core.managers.device.inventory import Device
 from numalet.insight.explain import search, story
 from numalet.insight.explain.cases import Case, OtherNode
+from numalet.insight.explain.explanation_types import Explanation
 from numalet.insight.output import explanation_document, explanation_verdict
-from numalet.insight.output.explanation_types import Explanation
 from values.builders import container, init, pod, simple
 from values.explain_bench import GPU, STATIC_CPUS, asking, case, config, forever, session, shape
 
@@ -20,7 +20,7 @@ NO_MEMORY: dict[str, Any] = {"memoryManagerPolicy": "None", "reservedMemory": []
 
 def explained(asked: Case) -> Explanation:
     """The document, with everything that would have admitted or aligned the pod."""
-    told = story.trace(asked.node, asked.pod)
+    told = story.trace(asked)
     return explanation_document.explanation(asked, told, search.search(asked, told, forever))
 
 

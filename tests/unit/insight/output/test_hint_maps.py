@@ -6,9 +6,9 @@ import msgspec
 
 from numalet.insight.explain import story
 from numalet.insight.explain.cases import Case
+from numalet.insight.explain.explanation_types import Explanation
 from numalet.insight.maps.hint_map import HintCell, HintMap, HintStatus
 from numalet.insight.output import explanation_document, hint_maps
-from numalet.insight.output.explanation_types import Explanation
 from numalet.wording import explanations
 from values.explain_bench import (
     GPUS,
@@ -24,7 +24,7 @@ from values.explain_bench import (
 
 
 def _explained(asked: Case) -> Explanation:
-    traced = story.trace(asked.node, asked.pod)
+    traced = story.trace(asked)
     return explanation_document.explanation(asked, traced, ())
 
 

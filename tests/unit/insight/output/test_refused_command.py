@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from numalet.insight.explain import search, story
 from numalet.insight.explain.cases import Case
+from numalet.insight.explain.explanation_types import Explanation
 from numalet.insight.output import explanation_document, run_document
-from numalet.insight.output.explanation_types import Explanation
 from values.builders import simple
 from values.explain_bench import (
     GPU,
@@ -23,7 +23,7 @@ from values.explain_bench import (
 
 
 def explained(asked: Case) -> Explanation:
-    told = story.trace(asked.node, asked.pod)
+    told = story.trace(asked)
     return explanation_document.explanation(asked, told, search.search(asked, told, forever))
 
 

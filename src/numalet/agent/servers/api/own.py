@@ -127,7 +127,7 @@ def _explained(view: AgentView, pod: Pod, budget_seconds: float) -> dict[str, An
     """Build the document of ``numalet explain -o json``; an existing pod is treated as new."""
     pods = {uid: record.workload.pod for uid, record in view.records.items()}
     case = cases.running_case(cases.running_session(view.node, view.config, pods), (), pod)
-    traced = story.trace(case.node, pod)
+    traced = story.trace(case)
     end = time.monotonic() + budget_seconds
     wanted = budget_seconds > 0
     tallies = search.search(case, traced, lambda: time.monotonic() < end) if wanted else ()

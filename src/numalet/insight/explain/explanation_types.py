@@ -1,22 +1,43 @@
 """The fields of an explanation, the document of ``numalet explain -o json``.
 
-``explanation_document`` and ``explanation_nodes`` build it; an agent sends it to commands.
+``story`` and ``explanation_document`` build it; an agent sends it to commands.
 """
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any, Literal
-
-import msgspec
 
 from numalet.core.config.behaviour import Mode
 from numalet.core.config.rules import Scope, TopologyPolicy
+from numalet.core.hints.provider import Hint, Reason
+from numalet.core.model import numa_mask
 from numalet.core.model.machine_queries import NodeClass
 from numalet.core.model.pod import ContainerKind, QosClass
-from numalet.insight.explain.considered_sets import AnswerKind
-from numalet.insight.explain.tally import Category
-from numalet.insight.output.json_schema import OutputDocument
+from numalet.core.model.quantity import Quantity
+from numalet.core.model.value import OutputDocument, field
 from numalet.insight.simulate.simulation_document import NotAskedDocument, RefusedDocument
+from numalet.wording import explanations
+
+
+class Category(Enum):
+    """Kinds of changes, the easiest for a user first."""
+
+    OTHER_MACHINE = "other-machine"
+    FREED_PODS = "freed-pods"
+    QUEUE_ORDER = "queue-order"
+    POLICY_OR_SCOPE = "policy-or-scope"
+    WHOLE_UNITS = "whole-units"
+    FEWER_CONTAINERS = "fewer-containers"
+    SMALLER_REQUEST = "smaller-request"
+
+
+class AnswerKind(Enum):
+    NO_PREFERENCE = "no-preference"
+    IMPOSSIBLE = "impossible"
+    SETS = "sets"
+    NOTHING_FITS = "nothing-fits"
+    """No set fits; the Memory Manager returns no hints, instead of "impossible"."""
 
 
 class ReasonDocument(OutputDocument):
@@ -46,7 +67,7 @@ class PodDocument(OutputDocument):
     uid: str
     qos_class: QosClass
     containers: list[ExplanationContainerDocument]
-    pod_requests: dict[str, str] = msgspec.field(default_factory=dict)
+    pod_requests: dict[str, str] = field(default_factory=dict)
 
 
 class QueuedDocument(OutputDocument):
@@ -296,10 +317,28 @@ class ExplanationNotStartedDocument(OutputDocument):
     start_error_stage: str
 
 
-def of(document: Any) -> Explanation:
-    """Decode an explanation.
+def reason_of(reason: Reason) -> ReasonDocument:
+    figures = {name: _figure(name, value) for name, value in explanations.fields_of(reason).items()}
+    return ReasonDocument(reason.code, explanations.of_reason(reason), figures)
 
-    Raises:
-        msgspec.ValidationError: It is not an explanation, or it is from another release.
-    """
-    return msgspec.convert(document, Explanation)
+
+def _figure(name: str, value: Any) -> Any:
+    match value:
+        case Hint():
+            return hint_of(value)
+        case Quantity():
+            return str(value)
+        case Reason():
+            return reason_of(value)
+        # Fields of reasons with these names are NUMA masks, other integers are amounts.
+        case int() if name in ("mask", "group", "best", "affinity", "nodes"):
+            return list(numa_mask.ids(value))
+        case tuple():
+            return list(value)
+        case _:
+            return value
+
+
+def hint_of(hint: Hint) -> ExplanationHintDocument:
+    nodes = None if hint.mask is None else list(numa_mask.ids(hint.mask))
+    return ExplanationHintDocument(nodes, hint.preferred)
