@@ -122,7 +122,7 @@ def _status(value: object, place: Place, findings: Findings) -> Mapping[str, Any
     for name, member in value.items():
         of = _STATUS.get(name)
         if of is not None and member is not None and type(member) is not of:
-            typed.decode(member, of | None, place.member(name), findings)
+            typed.decode(member, of, place.member(name), findings)
             return None
     return value
 
