@@ -50,6 +50,8 @@ class UptimeClock:
     """Time since the machine was started, including suspended time."""
 
     def now_seconds(self) -> float:
+        # CLOCK_MONOTONIC stops while the machine sleeps, and a leader that wakes up would treat its
+        # old lease as valid.
         return time.clock_gettime(time.CLOCK_BOOTTIME)
 
     async def sleep(self, seconds: float) -> None:
@@ -273,6 +275,7 @@ class LeaseCandidate:
         if before.get("holderIdentity") != self.identity:
             spec["acquireTime"] = now
             new = self._object is None
+            # numalet does not read it; kubectl and other tools show it.
             spec["leaseTransitions"] = 0 if new else (before.get("leaseTransitions") or 0) + 1
         return {**(self._object or self._new()), "spec": spec}
 
@@ -287,6 +290,7 @@ class LeaseCandidate:
         else:
             answer = await self._api.replace(self._lease.path, lease)
         self._object = json.loads(answer)
+        # From the time of sending: the server may have stored the renewal at any moment since.
         self._leads_until = sent_at + self._timing.deadline_seconds
         self._note(self.identity)
 
@@ -294,6 +298,8 @@ class LeaseCandidate:
         """Let another process lead at once; after a failure the others wait for the duration."""
         leads, self._leads_until = self.is_leader, None
         self._turned.set()
+        # A lease that is not certainly ours must not be released: another process may hold it by
+        # now.
         if not leads or self._object is None:
             return
         spec = {

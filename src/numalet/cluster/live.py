@@ -187,6 +187,8 @@ class LiveCluster:
             for name in self._dirty:
                 self._make(name)
             self._dirty.clear()
+            # Copied only after a change of a pod: a cluster may have 100,000 pods, and most changes
+            # concern nodes.
             if self._pods is None:
                 self._pods = dict(self._copies.of_kind["Pod"])
             if self._budgets is None:
@@ -231,6 +233,8 @@ class LiveCluster:
             async for each in news:
                 # A server before 1.21 has only the older version of budgets.
                 if self._has_old_budgets_instead(what, each):
+                    # Exchanged, so that the view does not wait for a collection that the server
+                    # does not have.
                     self._wanted ^= {what.path, OLD_BUDGETS.path}
                     group.create_task(self._follow(api, OLD_BUDGETS, group))
                     return
@@ -377,6 +381,8 @@ class LiveCluster:
         self._renewed.add(name)
         self._nodes.pop(name, None)
         self._undecided.pop(name, None)
+        # A NumaNode may exist before its Node, or after it; without the Node there is nothing to
+        # decide about.
         listed = copies["Node"].get(name)
         if listed is None:
             return

@@ -92,6 +92,7 @@ class HollowFleet:
         waiting = iter(self.members.values())
 
         async def work() -> None:
+            # All workers take from one iterator, so a slow request delays only its own node.
             for member in waiting:
                 await self._register(member)
                 advance()
@@ -108,9 +109,12 @@ class HollowFleet:
                 member.uid = await self._registrar.register(member.life.node, member.naming)
                 break
             except ApiUnreachable:
+                # Nothing is registered yet: the server is probably wrong, and the user should learn
+                # that at once.
                 if not any(each.uid for each in self.members.values()):
                     raise
                 await asyncio.sleep(_AGAIN_SECONDS)
+        # A node without a lease would be marked as unknown by the node controller within a minute.
         await self.leases.renew(member.life.name)
         self._publish(member.life.name)
 
@@ -234,6 +238,8 @@ class HollowFleet:
             member.timer = None
         due_at = member.life.due_at
         if due_at is not None:
+            # A minimum, because a moment in the past would run again and again without any other
+            # event.
             wait = max(_SOONEST_SECONDS, (due_at - datetime.now(UTC)).total_seconds())
             loop = asyncio.get_running_loop()
             member.timer = loop.call_later(wait, self._apply, member.life.name, MomentCame())
@@ -275,6 +281,7 @@ class HollowFleet:
         for uid in known:
             if uid not in pods:
                 self._pod_gone(uid)
+        # In the order of their start, as a restarted kubelet admits them.
         for uid, pod in sorted(pods.items(), key=_order):
             self._pod_changed(uid, pod)
 
@@ -349,6 +356,7 @@ class HollowFleet:
 
     async def _heartbeats(self) -> None:
         """Write the status of every node regularly, spread over time."""
+        # Spread evenly: thousands of writes at one moment would overload a small API server.
         wait = self._options.heartbeat_seconds / len(self.members)
         while True:
             for member in self.members.values():

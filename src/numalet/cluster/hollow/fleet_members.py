@@ -201,4 +201,6 @@ def begun_again(members: Mapping[str, Member], state: StateFolder) -> None:
         files = state.read(name)
         if files:
             member.saved = files
+            # Down until its pods are known: a kubelet that starts without them would release their
+            # allocations.
             member.life = replace(member.life, is_up=False)

@@ -150,6 +150,7 @@ def _check_align_by_socket(config: KubeletConfig, machine: MachineInfo, findings
     where = config.where(f"cpuManagerPolicyOptions.{policy_options.ALIGN_BY_SOCKET}")
     if config.topology_manager_policy == _SINGLE_NUMA_NODE:
         findings.add(ConfigAlignBySocketSingleNode(where=where))
+    # NUMA nodes without CPUs do not count in the kubelet's CPU topology.
     nodes_with_cpus = sum(1 for node in machine.nodes if node.cores)
     if machine.socket_count > nodes_with_cpus:
         findings.add(
@@ -167,6 +168,7 @@ def _check_count(
     findings: Findings,
 ) -> None:
     chosen = reserved_cpus
+    # Without a list the static policy picks the CPUs when it starts; see ``managers.cpu.reserved``.
     if not chosen and count <= len(machine.cpu_ids):
         return
     if len(chosen) != count:

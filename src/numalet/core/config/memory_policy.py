@@ -133,6 +133,7 @@ def _parse_types(text: str) -> Mapping[str, Quantity]:
 
 def _as_int32(number: int) -> int:
     """Truncate the number to 32 bits, like the kubelet."""
+    # ``strconv.Atoi`` gives 64 bits, and the kubelet converts the result to int32 without a check.
     return (number + _SIGN_BIT) % _LOW_BITS - _SIGN_BIT
 
 
@@ -204,6 +205,7 @@ def _check_sums(
             # The last entry decides how the sum prints, as in the kubelet.
             sums[name] = amount + sums.get(name, ZERO)
     for name in sorted({*sums, *filter(resources.is_memory_type, reservation)}):
+        # Added to zero, so that both have the printed form of a sum, as in the kubelet's error.
         total, wanted = ZERO + sums.get(name, ZERO), ZERO + reservation.get(name, ZERO)
         if total != wanted:
             findings.add(
@@ -235,6 +237,8 @@ def _converted(
                 # A negative amount wraps around, as in the kubelet.
                 reserved[entry.numa_node][name] = amount_bytes % _UINT64
     total_bytes = sum(node.get(resources.MEMORY, 0) for node in reserved.values()) % _UINT64
+    # The static policy requires some reserved memory on at least one node, as the CPU Manager
+    # requires a reserved CPU.
     if total_bytes == 0 and not failed:
         findings.add(ConfigReservedMemoryMissing(where=config.where(_PLACE)))
     return MappingProxyType({node: MappingProxyType(types) for node, types in reserved.items()})

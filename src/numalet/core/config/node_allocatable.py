@@ -78,6 +78,8 @@ class Percentage(Value):
 
         Kubelet v1.32: ``evictionapi.GetThresholdQuantity``.
         """
+        # Two roundings to 64-bit floats, in the kubelet's order: of the capacity, and of the
+        # product.
         above, below = _rounded(capacity, 1, _FLOAT64_BITS)
         above, below = _rounded(above * self._above, below * self._below, _FLOAT64_BITS)
         return above // below
@@ -88,6 +90,7 @@ def parse_percentage(text: str) -> Percentage:
 
     Raises ``PercentageError`` if the text before the percent sign is not a decimal number.
     """
+    # All percent signs, as ``strings.TrimRight`` in Go: 5%% is valid too.
     number = text.rstrip("%")
     infinite = _INFINITY.fullmatch(number)
     if infinite is not None:
@@ -217,6 +220,8 @@ def parse_eviction(config: KubeletConfig, findings: Findings) -> Mapping[str, Th
     thresholds: dict[str, Threshold] = {}
     for signal in sorted(config.eviction_hard):
         value = config.eviction_hard[signal]
+        # The kubelet treats these two as "no threshold", not as thresholds of nothing or
+        # everything.
         if signal in EVICTION_SIGNALS and value in _IGNORED_PERCENTAGES:
             continue
         match _parse_threshold(signal, value, config.where(f"evictionHard.{signal}")):
@@ -285,6 +290,8 @@ def reservation(
     kept: dict[str, Quantity] = {}
     for name in sorted(available):
         total = ZERO + system_reserved.get(name, ZERO) + kube_reserved.get(name, ZERO)
+        # Only memory: the disk thresholds concern file systems, which are not part of the capacity
+        # here.
         if name == resources.MEMORY and MEMORY_AVAILABLE in thresholds:
             total += _amount(thresholds[MEMORY_AVAILABLE], available[name])
         if not total.is_zero:

@@ -34,6 +34,8 @@ def counted(
     """Return the current window, ordered by time."""
     after: dict[str, Counted] = {}
     for each in rejections:
+        # The first sighting counts: a pod stays in the list for hours and must not be counted again
+        # at every plan.
         after[each.uid] = before.get(each.uid) or Counted(
             each.rejected_at_seconds, (each.owner, each.shape), each.node
         )

@@ -81,6 +81,7 @@ class _Plan:
     ) -> None:
         self._before, self._facts, self._now, self._rules = before, facts, now_seconds, rules
         self._pods: dict[StormKey, list[RejectedPod]] = {}
+        # By uid, so that equal input gives equal actions whatever the order of the list is.
         for each in sorted(rejections, key=lambda each: each.uid):
             if rules.scope.covers(each):
                 self._pods.setdefault((each.owner, each.shape), []).append(each)
@@ -127,6 +128,7 @@ class _Plan:
             yield from self._taints.actions
         if Measure.SUSPEND in allowed:
             yield from self._of_jobs()
+        # After the taints, because the event names the traps that could not get one.
         if Measure.INFORM in allowed:
             yield from self._events()
         if Measure.RECREATE in allowed:
@@ -222,12 +224,15 @@ class _Plan:
         rules = self._rules
         for storm in self._storms.values():
             if storm.is_over_budget:
+                # A storm that stops causes no further event; only time shows that it has ended.
                 yield self._now + rules.window_seconds
         for at in issued.values():
             yield at + rules.retry_seconds
         for at in resumed.values():
             yield at + recreating.SETTLE_SECONDS
         for job in self._facts.suspended_jobs.values():
+            # A second apart: a Job that is due but cannot be resumed must not make the plans follow
+            # each other at once.
             yield max(job.until_seconds, self._now + 1.0)
         for at in (*self._taints.moments, *self._recreated.due_at_seconds):
             if at > self._now:

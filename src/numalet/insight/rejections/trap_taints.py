@@ -47,6 +47,8 @@ class TrapMemory(Value, kw_only=True):
     lifted_at_seconds: float | None = None
 
     def taint_seconds(self, rules: BreakerRules) -> float:
+        # Twice as long each time: a node that is a trap again and again needs fewer writes, and a
+        # node that was one once is soon free.
         return min(_doubled(rules.taint_seconds, self.times), rules.longest_taint_seconds)
 
     def may_be_lifted(self, now_seconds: float) -> bool:
@@ -182,6 +184,8 @@ class _Planner:
         now, rules, memory = self._now, self._rules, self.traps[name, mark.shape]
         if mark.until_seconds <= now:
             return LiftCause.EXPIRED
+        # No breaker writes an end that far away, so the mark is damaged or the clock was wrong.
+        # Without this rule the taint would stay for years.
         if mark.until_seconds > now + rules.longest_taint_seconds + _CLOCKS_DIFFER_SECONDS:
             return LiftCause.FAR
         # If the engine never refused the shape here, its admission proves nothing: the node has
@@ -206,6 +210,8 @@ class _Planner:
             lasts_seconds = memory.taint_seconds(self._rules)
             if (
                 memory.lifted_at_seconds is None
+                # At half of its time, so that a failed renewal can be repeated before the taint
+                # ends.
                 and mark.until_seconds - self._now <= lasts_seconds / 2
                 and mark.shape in self.given.waiting
                 and self.given.questions.is_admitted_on(name, mark.shape) is False
@@ -266,6 +272,8 @@ class _Planner:
 
     def _left_out(self, candidates: list[str], storm: Storm, room: TaintRoom) -> frozenset[str]:
         """Return all traps of the shape if the taint would be useless; else an empty set."""
+        # If some node would admit the shape, the scheduler finds it as soon as fewer traps are in
+        # its way.
         traps, has_hope = self.given.questions.open_traps(storm.key[1])
         every = (traps | frozenset(candidates)) - self._awaited.keys()
         # With only some of the traps tainted, the storm moves to the others.
