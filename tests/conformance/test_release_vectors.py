@@ -62,7 +62,7 @@ def reports(release: str, names: list[str]) -> Counter[type]:
         line = STORE.line(release, name).decode()
         report = replaying.report(RawScenario(f"release {release}", line, number))
         if isinstance(report, FailedReport):
-            pytest.fail(f"{release}: {report.name}: {report.difference}")
+            pytest.fail(f"{release}: {report.failure}")
         found[type(report)] += 1
     return found
 

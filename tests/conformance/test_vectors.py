@@ -26,7 +26,7 @@ def test_recorded_scenarios_come_out_as_recorded(name: str, start: int) -> None:
     found: Counter[type] = Counter()
     for report in map(replaying.report, itertools.islice(raw, start, start + CHUNK)):
         if isinstance(report, FailedReport):
-            pytest.fail(f"{report.name}: {report.difference}")
+            pytest.fail(str(report.failure))
         found[type(report)] += 1
     assert Counter({PassedReport: min(CHUNK, recordings.COUNTS[name] - start)}) == found
 

@@ -126,7 +126,7 @@ def judge_line(line: bytes, name: str) -> Judged:
         case PassedReport():
             return Judged(Verdict.AGREED, line)
         case FailedReport():
-            difference = report.difference
+            difference = report.failure
             text = (
                 f"{difference.path}: kubelet {difference.expected!r}, numalet {difference.actual!r}"
             )

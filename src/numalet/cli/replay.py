@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -14,11 +13,10 @@ import typer
 from numalet.cli import node_options, output
 from numalet.cli.options import REQUIRED, Options, argument, option, with_options
 from numalet.cli.output import OutputFormat, print_document
-from numalet.core.model.value import Mutable, field
 
 if TYPE_CHECKING:
     from numalet.insight.output.replay_document import ReplayDocument, ReplayFileDocument
-    from numalet.insight.usecases.replaying import FailedReport, Report
+    from numalet.insight.usecases.replaying import Failure, Report
 
 _LONGEST_VALUE = 300
 
@@ -75,48 +73,18 @@ def replay(options: ReplayOptions) -> None:
     raise typer.Exit(shown.finished())
 
 
-class _Tally(Mutable):
-    file: str
-    passed: int = 0
-    failures: list[FailedReport] = field(default_factory=list)
-    skipped: Counter[str] = field(default_factory=Counter)
-    problems: list[str] = field(default_factory=list)
-
-    def count(self, report: Report) -> None:
-        from numalet.insight.usecases import replaying
-
-        match report:
-            case replaying.PassedReport():
-                self.passed += 1
-            case replaying.FailedReport():
-                self.failures.append(report)
-            case replaying.SkippedReport():
-                self.skipped[report.cause] += 1
-            case replaying.UnusableReport():
-                self.problems.extend(report.problems)
-
-    def document(self) -> ReplayFileDocument:
-        from numalet.insight.output import replay_document
-
-        return replay_document.ReplayFileDocument(
-            file=self.file,
-            passed=self.passed,
-            failed=len(self.failures),
-            skipped=self.skipped.total(),
-            skipped_because=dict(sorted(self.skipped.items())),
-            failures=[replay_document.failure(each) for each in self.failures],
-            problems=self.problems,
-        )
-
-
-def _tallies(reports: Iterator[Report], fail_fast: bool, shown: _Shown) -> Iterator[_Tally]:
+def _tallies(
+    reports: Iterator[Report], fail_fast: bool, shown: _Shown
+) -> Iterator[ReplayFileDocument]:
     """Yield a tally for each run of reports of the same file, when it is complete."""
-    tally: _Tally | None = None
+    from numalet.insight.output.replay_document import ReplayFileDocument
+
+    tally: ReplayFileDocument | None = None
     for report in reports:
         if tally is None or tally.file != report.file:
             if tally is not None:
                 yield tally
-            tally = _Tally(report.file)
+            tally = ReplayFileDocument.of(report.file)
         tally.count(report)
         shown.one_more(report)
         if fail_fast and tally.failures:
@@ -130,7 +98,7 @@ class _Shown:
 
     def __init__(self, output: ReplayOutput) -> None:
         self._output = output
-        self._tallies: list[_Tally] = []
+        self._tallies: list[ReplayFileDocument] = []
         self._ticks = 0
         self._is_live = _is_terminal()
 
@@ -146,18 +114,18 @@ class _Shown:
                     output.say(f"error: {problem}")
             case replaying.FailedReport() if self._output is ReplayOutput.TEXT:
                 self._clear()
-                output.print_line(_failure_text(report))
+                output.print_line(_failure_text(report.failure))
             case _:
                 pass  # Only the number in the counts changes.
         if self._is_live:
             output.redraw(f"{report.file}: {self._ticks}")
 
-    def file_is_done(self, tally: _Tally) -> None:
+    def file_is_done(self, tally: ReplayFileDocument) -> None:
         self._tallies.append(tally)
         self._clear()
         if self._output is ReplayOutput.JSON:
             return
-        for cause, count in sorted(tally.skipped.items()):
+        for cause, count in tally.skipped_because.items():
             output.print_line(f"{tally.file}: {count} skipped: {cause}")
         output.print_line(f"{tally.file}: {_counts([tally])}")
 
@@ -180,10 +148,10 @@ def _is_terminal() -> bool:
     return sys.stderr.isatty()
 
 
-def _summary(tallies: Sequence[_Tally]) -> ReplayDocument:
+def _summary(tallies: Sequence[ReplayFileDocument]) -> ReplayDocument:
     from numalet.insight.output.replay_document import ReplayDocument
 
-    files = [tally.document() for tally in tallies]
+    files = list(tallies)
     return ReplayDocument(
         schema="numalet.replay/1",
         files=files,
@@ -193,24 +161,23 @@ def _summary(tallies: Sequence[_Tally]) -> ReplayDocument:
     )
 
 
-def _counts(tallies: Sequence[_Tally]) -> str:
+def _counts(tallies: Sequence[ReplayFileDocument]) -> str:
     passed = sum(tally.passed for tally in tallies)
-    failed = sum(len(tally.failures) for tally in tallies)
-    skipped = sum(tally.skipped.total() for tally in tallies)
+    failed = sum(tally.failed for tally in tallies)
+    skipped = sum(tally.skipped for tally in tallies)
     text = f"{passed} passed, {failed} failed"
     return f"{text}, {skipped} skipped" if skipped else text
 
 
-def _failure_text(failure: FailedReport) -> str:
+def _failure_text(failure: Failure) -> str:
     from numalet.insight.simulate.comparison import ABSENT
 
     def shown(value: Any) -> str:
         text = "nothing" if value is ABSENT else json.dumps(value, sort_keys=True)
         return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "..."
 
-    first = failure.difference
     return (
-        f"{failure.name}: {first.path}\n"
-        f"  expected: {shown(first.expected)}\n"
-        f"  actual:   {shown(first.actual)}"
+        f"{failure.name}: {failure.path}\n"
+        f"  expected: {shown(failure.expected)}\n"
+        f"  actual:   {shown(failure.actual)}"
     )

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
-from msgspec import UNSET
+from collections import Counter
+from typing import Literal, Self
 
 from numalet.insight.output.json_schema import OutputDocument
-from numalet.insight.simulate.comparison import ABSENT
-from numalet.insight.usecases.replaying import FailedReport
-
-
-class FailureDocument(OutputDocument):
-    """A scenario that did not come out as recorded, and the first difference.
-
-    ``line`` is null in a YAML file, ``release`` that of the kubelet whose outcome was expected. A
-    side that has nothing there is left out.
-    """
-
-    name: str
-    line: int | None
-    release: str
-    path: str
-    expected: Any = UNSET
-    actual: Any = UNSET
+from numalet.insight.usecases.replaying import (
+    FailedReport,
+    Failure,
+    PassedReport,
+    Report,
+    SkippedReport,
+    UnusableReport,
+)
 
 
 class ReplayFileDocument(OutputDocument):
@@ -34,8 +24,26 @@ class ReplayFileDocument(OutputDocument):
     failed: int
     skipped: int
     skipped_because: dict[str, int]
-    failures: list[FailureDocument]
+    failures: list[Failure]
     problems: list[str]
+
+    @classmethod
+    def of(cls, file: str) -> Self:
+        return cls(file, 0, 0, 0, {}, [], [])
+
+    def count(self, report: Report) -> None:
+        match report:
+            case PassedReport():
+                self.passed += 1
+            case FailedReport():
+                self.failed += 1
+                self.failures.append(report.failure)
+            case SkippedReport():
+                self.skipped += 1
+                causes = Counter(self.skipped_because) + Counter([report.cause])
+                self.skipped_because = dict(sorted(causes.items()))
+            case UnusableReport():
+                self.problems.extend(report.problems)
 
 
 class ReplayDocument(OutputDocument):
@@ -46,15 +54,3 @@ class ReplayDocument(OutputDocument):
     passed: int
     failed: int
     skipped: int
-
-
-def failure(report: FailedReport) -> FailureDocument:
-    difference = report.difference
-    return FailureDocument(
-        name=report.name,
-        line=report.line,
-        release=report.release,
-        path=difference.path,
-        expected=UNSET if difference.expected is ABSENT else difference.expected,
-        actual=UNSET if difference.actual is ABSENT else difference.actual,
-    )

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import Enum
 from typing import Any, Final
+
+from msgspec import UNSET
 
 from numalet.core.model.value import Value
 
@@ -37,13 +38,8 @@ _CAUSES: Final = ("start_error_stage", "start_error", "uid", "admitted", "reason
 """Fields compared first, because the other differences follow from them."""
 
 
-class Absence(Enum):
-    """A side of a difference that has no value."""
-
-    ABSENT = "nothing"
-
-
-ABSENT: Final = Absence.ABSENT
+ABSENT: Final = UNSET
+"""The side of a difference that has no value."""
 
 
 class OutcomeDifference(Value):

@@ -8,14 +8,15 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+from msgspec import UNSET
 
 from numalet.core.config.releases.release import Release
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.value import Value
 from numalet.insight.simulate import runner
-from numalet.insight.simulate.comparison import OutcomeDifference
 from numalet.insight.simulate.runner import Failed, Passed, Skipped
 from numalet.insight.usecases import scenario_document, scenario_file
 from numalet.insight.usecases.scenario_file import RawScenario
@@ -29,17 +30,24 @@ class PassedReport(Value):
     name: str
 
 
-class FailedReport(Value):
-    """The outcome differs: the first difference. A YAML file has no ``line``.
+class Failure(Value):
+    """A scenario that did not come out as recorded, and the first difference.
 
-    ``release`` is that of the recorded kubelet, as in ``1.34``.
+    ``line`` is null in a YAML file, ``release`` that of the kubelet whose outcome was expected, as
+    in ``1.34``. A side of the difference without a value is left out.
     """
 
-    file: str
     name: str
     line: int | None
     release: str
-    difference: OutcomeDifference
+    path: str
+    expected: Any = UNSET
+    actual: Any = UNSET
+
+
+class FailedReport(Value):
+    file: str
+    failure: Failure
 
 
 class SkippedReport(Value):
@@ -124,9 +132,9 @@ def report(task: _Task, release: Release | None = None) -> Report:
         case Passed():
             return PassedReport(task.document, scenario.name)
         case Failed(first):
-            return FailedReport(
-                task.document, scenario.name, task.line, scenario.behaviour.release.name, first
-            )
+            about = scenario.name, task.line, scenario.behaviour.release.name
+            failure = Failure(*about, first.path, first.expected, first.actual)
+            return FailedReport(task.document, failure)
         case Skipped(why):
             return SkippedReport(task.document, scenario.name, str(why))
 
