@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from numalet.core.model.value import replace
 from numalet.core.node.node import Node
 from numalet.shared.kubernetes import pod_resources
+from numalet.shared.kubernetes.pod_resources import ContainerEntry, PodEntry
 from numalet.shared.publish import node_view
 from oracles import topology_updater
 from oracles.topology_updater import UpdaterZone
@@ -27,7 +29,7 @@ lives = st.integers(0, 2**32 - 1).map(random.Random).map(published_lives.life)
 
 def expected(node: Node) -> dict[str, UpdaterZone]:
     """The zones of the field's publisher, with our differences."""
-    pods = pod_resources.pods(node.snapshot, node.snapshot.pods.values())
+    pods = map(_by_containers, pod_resources.pods(node, node.snapshot.pods.values()))
     machine = node.rules.machine
     zones = topology_updater.zones(machine, pod_resources.allocatable(node), pods)
     for each in machine.nodes:
@@ -38,6 +40,14 @@ def expected(node: Node) -> dict[str, UpdaterZone]:
         elif "cpu" not in zone.resources:
             zone.resources["cpu"] = topology_updater.UpdaterAmount(cpus, 0, 0)
     return zones
+
+
+def _by_containers(pod: PodEntry) -> PodEntry:
+    """What a pod got as a whole, which the field's publisher does not read, as a container's."""
+    cpus = tuple(replace(each, cpus=()) if pod.cpus else each for each in pod.containers)
+    parts = tuple(replace(each, memory=()) if pod.memory else each for each in cpus)
+    whole = ContainerEntry(name="", devices=(), cpus=pod.cpus, memory=pod.memory)
+    return replace(pod, containers=(*parts, whole), cpus=(), memory=())
 
 
 def read(zone: dict[str, Any]) -> UpdaterZone:

@@ -21,10 +21,16 @@ if TYPE_CHECKING:
 
 
 def of_pods(pods: Iterable[Mapping[str, Any]]) -> Iterator[RenderableType]:
-    """Yield one row per container."""
+    """Yield one row per container, before them one for what the pod got as a whole."""
     named = ((f"{each.get('namespace', '')}/{each.get('name', '')}", each) for each in pods)
-    rows = list(grouped((name, each.get("containers", ())) for name, each in named))
+    rows = list(grouped((name, _parts(each)) for name, each in named))
     yield table(_COLUMNS, rows) if rows else Text("No pods.")
+
+
+def _parts(pod: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    if pod.get("cpuIds") or pod.get("memory"):
+        yield {**pod, "name": "(whole pod)"}
+    yield from pod.get("containers", ())
 
 
 def of_allocatable(document: Mapping[str, Any]) -> Iterator[RenderableType]:

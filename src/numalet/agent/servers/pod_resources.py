@@ -132,7 +132,7 @@ class PodResourcesServer:
             self._count("v1", POD_RESOURCES_GET_ERRORS, total=False)
             text = kubelet_rpc.pod_resources_not_found(request.pod_name, request.pod_namespace)
             await call.abort(grpc.StatusCode.UNKNOWN, text)
-        entry = pod_resources.pod_entry(view.node.snapshot, pod)
+        entry = pod_resources.pod_entry(view.node, pod)
         return v1.GetPodResourcesResponse(pod_resources=_pod(entry))
 
     async def _old_list(self, _request: object, _call: object) -> v1alpha1.ListPodResourcesResponse:
@@ -189,12 +189,12 @@ class _Latest(Generic[A]):
 
 
 def _list_of(view: AgentView) -> v1.ListPodResourcesResponse:
-    entries = pod_resources.pods(view.node.snapshot, listed(view))
+    entries = pod_resources.pods(view.node, listed(view))
     return v1.ListPodResourcesResponse(pod_resources=map(_pod, entries))
 
 
 def _old_list_of(view: AgentView) -> v1alpha1.ListPodResourcesResponse:
-    listed = pod_resources.pods(view.node.snapshot, _known(view))
+    listed = pod_resources.pods(view.node, _known(view))
     return v1alpha1.ListPodResourcesResponse(pod_resources=map(_old_pod, listed))
 
 
@@ -224,7 +224,11 @@ def _active(view: AgentView) -> list[Pod]:
 
 def _pod(entry: PodEntry) -> v1.PodResources:
     return v1.PodResources(
-        name=entry.name, namespace=entry.namespace, containers=map(_container, entry.containers)
+        name=entry.name,
+        namespace=entry.namespace,
+        containers=map(_container, entry.containers),
+        cpu_ids=entry.cpus,
+        memory=map(_memory, entry.memory),
     )
 
 

@@ -127,6 +127,14 @@ def has_a_share_of_its_own(container: Container) -> bool:
     return is_whole and _exclusive(container) is None
 
 
+def has_memory_of_its_own(container: Container) -> bool:
+    """Return whether a container of such a pod gets memory that the others do not share.
+
+    Kubelet: ``GetResourceIsolationLevel`` of the Memory Manager, v1.36.
+    """
+    return _exclusive(container) is None
+
+
 def _exclusive(container: Container) -> Resources | None:
     """Return no resources, unless requests equal limits for CPU and for memory.
 

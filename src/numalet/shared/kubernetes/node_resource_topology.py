@@ -167,16 +167,20 @@ def _devices(devices: Iterable[PodResourcesDevice]) -> dict[str, Counter[int]]:
 
 
 def _available(machine: MachineInfo, zones: _Zones, pods: Iterable[PodEntry]) -> _Zones:
-    """Subtract the containers' allocations."""
+    """Subtract the allocations of containers, and of pods as a whole."""
     node_of = {cpu: node.node_id for node in machine.nodes for cpu in _cpus(node)}
-    for container in (each for pod in pods for each in pod.containers):
-        for node_id, count in Counter(node_of.get(cpu, -1) for cpu in container.cpus).items():
-            _held(zones, node_id, resources.CPU, count)
-        for resource, counts in _devices(container.devices).items():
-            for node_id, count in counts.items():
-                _held(zones, node_id, resource, count)
-        for block in container.memory:
-            _hold_block(zones, block)
+    for pod in pods:
+        # What a pod has as a whole includes what its containers have.
+        for cpus in (pod.cpus,) if pod.cpus else (each.cpus for each in pod.containers):
+            for node_id, count in Counter(node_of.get(cpu, -1) for cpu in cpus).items():
+                _held(zones, node_id, resources.CPU, count)
+        for blocks in (pod.memory,) if pod.memory else (each.memory for each in pod.containers):
+            for block in blocks:
+                _hold_block(zones, block)
+        for container in pod.containers:
+            for resource, counts in _devices(container.devices).items():
+                for node_id, count in counts.items():
+                    _held(zones, node_id, resource, count)
     return zones
 
 

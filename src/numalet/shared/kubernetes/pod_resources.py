@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from numalet.core.admission import counting
 from numalet.core.managers.device.ledger import NO_NODE
+from numalet.core.managers.memory.ledger import MemoryBlock
 from numalet.core.model.pod import Container, ContainerKind, Pod
 from numalet.core.model.value import Value
 from numalet.core.node.node import Node
@@ -42,12 +44,17 @@ class ContainerEntry(Value):
 
 
 class PodEntry(Value):
-    """Sidecars and app containers; ``app_containers`` are the latter's names."""
+    """Sidecars and app containers; ``app_containers`` are the latter's names.
+
+    ``cpus`` and ``memory`` are what the pod got as a whole, including what its containers have.
+    """
 
     name: str
     namespace: str
     containers: tuple[ContainerEntry, ...]
     app_containers: frozenset[str]
+    cpus: tuple[int, ...] = ()
+    memory: tuple[MemoryEntry, ...] = ()
 
 
 class Allocatable(Value):
@@ -64,25 +71,42 @@ def lists_active_pods_alone(node: Node) -> bool:
     return rules.release_rules.pod_resources_list_active_pods or rules.behaviour.release_at_once
 
 
-def pods(snapshot: Snapshot, known: Iterable[Pod]) -> tuple[PodEntry, ...]:
+def pods(node: Node, known: Iterable[Pod]) -> tuple[PodEntry, ...]:
     """Allocations of these pods, by namespace and name."""
+    snapshot = node.snapshot
     ordered = sorted(known, key=lambda pod: (pod.namespace, pod.name, pod.uid))
     return tuple(
         # Once all sources are ready, the kubelet drops device records of inactive pods before it
         # answers, but not their CPUs and memory.
-        pod_entry(snapshot, pod, stale=snapshot.sources_ready and pod.uid not in snapshot.pods)
+        pod_entry(node, pod, stale=snapshot.sources_ready and pod.uid not in snapshot.pods)
         for pod in ordered
     )
 
 
-def pod_entry(snapshot: Snapshot, pod: Pod, *, stale: bool = False) -> PodEntry:
+def pod_entry(node: Node, pod: Pod, *, stale: bool = False) -> PodEntry:
     """The allocation of one pod; without devices if ``stale``."""
+    snapshot = node.snapshot
     shown = [container for container in pod.containers() if _is_shown(container)]
+    has_whole = node.rules.release_rules.pod_resources_show_whole_pods
+    cpus = snapshot.cpu.pods.get(pod.uid) if has_whole else None
+    memory = snapshot.memory.pods.get(pod.uid) if has_whole else None
     return PodEntry(
         name=pod.name,
         namespace=pod.namespace,
-        containers=tuple(_container(snapshot, pod.uid, each.name, stale) for each in shown),
+        containers=tuple(
+            _container(
+                snapshot,
+                pod.uid,
+                each.name,
+                stale,
+                has_cpus=cpus is None or counting.has_a_share_of_its_own(each),
+                has_memory=memory is None or counting.has_memory_of_its_own(each),
+            )
+            for each in shown
+        ),
         app_containers=frozenset(container.name for container in pod.app_containers),
+        cpus=tuple(sorted(cpus or ())),
+        memory=_memory(memory or ()),
     )
 
 
@@ -113,16 +137,20 @@ def _is_shown(container: Container) -> bool:
     return container.kind is not ContainerKind.INIT
 
 
-def _container(snapshot: Snapshot, pod_uid: str, name: str, stale: bool) -> ContainerEntry:
+def _container(
+    snapshot: Snapshot, pod_uid: str, name: str, stale: bool, *, has_cpus: bool, has_memory: bool
+) -> ContainerEntry:
     held = placement.of_container(snapshot, pod_uid, name)
     return ContainerEntry(
         name=name,
         devices=() if stale else tuple(_devices(snapshot, pod_uid, name)),
-        cpus=tuple(sorted(held.cpus)),
-        memory=tuple(
-            MemoryEntry(block.resource, block.size_bytes, block.nodes) for block in held.memory
-        ),
+        cpus=tuple(sorted(held.cpus)) if has_cpus else (),
+        memory=_memory(held.memory) if has_memory else (),
     )
+
+
+def _memory(blocks: Iterable[MemoryBlock]) -> tuple[MemoryEntry, ...]:
+    return tuple(MemoryEntry(each.resource, each.size_bytes, each.nodes) for each in blocks)
 
 
 def _devices(snapshot: Snapshot, pod_uid: str, container: str) -> Iterator[PodResourcesDevice]:

@@ -146,7 +146,7 @@ def view_of_node(node: Node, config: KubeletConfig, pods: Iterable[Pod]) -> Publ
 
 def topology_of(node: Node, pods: Iterable[Pod]) -> Mapping[str, Any]:
     """The NodeResourceTopology of a node that numalet manages."""
-    listed = pod_resources.pods(node.snapshot, pods)
+    listed = pod_resources.pods(node, pods)
     return _topology(node, pod_resources.allocatable(node), listed)
 
 
@@ -195,7 +195,14 @@ def _pod(document: Mapping[str, Any]) -> PodEntry:
         for each in document.get("containers", ())
     )
     names = frozenset(each.name for each in containers)
-    return PodEntry(document.get("name", ""), document.get("namespace", ""), containers, names)
+    return PodEntry(
+        name=document.get("name", ""),
+        namespace=document.get("namespace", ""),
+        containers=containers,
+        app_containers=names,
+        cpus=_cpus(document),
+        memory=tuple(_memory(document)),
+    )
 
 
 def _cpus(document: Mapping[str, Any]) -> tuple[int, ...]:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from numalet.core.managers.device.inventory import Health
 from numalet.core.model import cpu_set
 from numalet.shared.kubernetes import pod_resources
 from numalet.shared.kubernetes.pod_resources import ContainerEntry, MemoryEntry, PodResourcesDevice
-from values import served_node
+from numalet.shared.publish import node_view
+from values import served_node, whole_pods
 from values.device_bench import GPU, NIC, devices
 from values.served_node import ALIGNED, SHARED, TOO_LARGE, WIDE
+from values.whole_pods import asked
 
 GI = 1 << 30
+MI = 1 << 20
 
 
 def test_a_container_shows_exclusive_cpus_memory_by_block_and_devices_one_by_one() -> None:
     node = served_node.with_pods([ALIGNED])
-    (shown,) = pod_resources.pods(node.snapshot, [ALIGNED])
+    (shown,) = pod_resources.pods(node, [ALIGNED])
     assert (shown.name, shown.namespace) == ("aligned", "ns")
     app = shown.containers[1]
     assert app == ContainerEntry(
@@ -32,27 +37,27 @@ def test_a_container_shows_exclusive_cpus_memory_by_block_and_devices_one_by_one
 
 def test_init_containers_are_not_shown_and_sidecars_come_first() -> None:
     node = served_node.with_pods([ALIGNED])
-    (shown,) = pod_resources.pods(node.snapshot, [ALIGNED])
+    (shown,) = pod_resources.pods(node, [ALIGNED])
     assert [container.name for container in shown.containers] == ["sidecar", "app"]
     assert {"app"} == shown.app_containers
 
 
 def test_the_shared_pool_is_not_reported() -> None:
     node = served_node.with_pods([SHARED])
-    (shown,) = pod_resources.pods(node.snapshot, [SHARED])
+    (shown,) = pod_resources.pods(node, [SHARED])
     assert shown.containers == (ContainerEntry("app", (), (), ()),)
 
 
 def test_a_block_on_two_nodes_is_one_entry() -> None:
     node = served_node.with_pods([WIDE])
-    (shown,) = pod_resources.pods(node.snapshot, [WIDE])
+    (shown,) = pod_resources.pods(node, [WIDE])
     assert shown.containers[0].memory == (MemoryEntry("memory", 20 * GI, (0, 1)),)
 
 
 def test_a_device_of_two_nodes_has_two_entries() -> None:
     taking_all = served_node.pod("greedy", served_node.container("c", gpu="3"))
     node = served_node.with_pods([taking_all])
-    (shown,) = pod_resources.pods(node.snapshot, [taking_all])
+    (shown,) = pod_resources.pods(node, [taking_all])
     assert [
         PodResourcesDevice(GPU, "gpu0", 0),
         PodResourcesDevice(GPU, "gpu1", 1),
@@ -64,14 +69,14 @@ def test_a_device_of_two_nodes_has_two_entries() -> None:
 def test_pods_come_by_namespace_and_name_also_rejected_ones() -> None:
     known = [WIDE, TOO_LARGE, ALIGNED]
     node = served_node.with_pods(known)
-    shown = pod_resources.pods(node.snapshot, known)
+    shown = pod_resources.pods(node, known)
     assert [pod.name for pod in shown] == ["aligned", "too-large", "wide"]
     assert shown[1].containers[0].memory == ()
 
 
 def test_a_pod_that_is_gone_shows_cpus_and_memory_but_no_devices() -> None:
     node = served_node.with_pods([ALIGNED]).remove(ALIGNED.uid)
-    app = pod_resources.pods(node.snapshot, [ALIGNED])[0].containers[1]
+    app = pod_resources.pods(node, [ALIGNED])[0].containers[1]
     assert app.devices == ()
     assert app.cpus
     assert app.memory
@@ -79,7 +84,7 @@ def test_a_pod_that_is_gone_shows_cpus_and_memory_but_no_devices() -> None:
 
 def test_before_all_sources_were_seen_devices_are_reported_as_well() -> None:
     node = served_node.with_pods([ALIGNED]).remove(ALIGNED.uid)
-    early = replace(node.snapshot, sources_ready=False)
+    early = node.at(replace(node.snapshot, sources_ready=False))
     assert pod_resources.pods(early, [ALIGNED])[0].containers[1].devices
 
 
@@ -115,3 +120,32 @@ def test_a_type_of_which_nothing_is_left_is_not_allocatable() -> None:
     node = served_node.with_all_of_node_0_reserved()
     shown = pod_resources.allocatable(node).memory
     assert (0, "memory") not in {(each.node_ids[0], each.memory_type) for each in shown}
+
+
+@pytest.mark.parametrize("release", ["1.36", "1.37"])
+def test_later_releases_show_what_a_pod_got_as_a_whole(release: str) -> None:
+    containers = {"c0": asked("2", "1Gi"), "c1": asked("500m", "64Mi"), "c2": None}
+    pod = whole_pods.pod("u", asked("4", "2Gi"), containers)
+    node, decision = whole_pods.node(release=release).admit(pod)
+    assert decision.admitted, decision
+    (shown,) = pod_resources.pods(node, [pod])
+    cpus = [len(each.cpus) for each in shown.containers]
+    memory = [sum(block.size_bytes for block in each.memory) for each in shown.containers]
+    if release == "1.36":
+        assert (shown.cpus, shown.memory) == ((), ())
+        # The pool of the pod is shown for each container that shares it.
+        assert cpus == [2, 2, 2]
+    else:
+        assert cpus == [2, 0, 0]
+        assert memory == [GI, 64 * MI, 0]
+        assert set(shown.containers[0].cpus) < set(shown.cpus)
+        assert len(shown.cpus) == 4
+        assert [block.size_bytes for block in shown.memory] == [2 * GI]
+    # Nothing is counted twice or forgotten in what is published of the node.
+    view = node_view.topology_of(node, [pod])
+    (zone, _) = view["zones"]
+    free = {each["name"]: each["available"] for each in zone["resources"]}
+    total = {each["name"]: each["allocatable"] for each in zone["resources"]}
+    if release == "1.37":
+        assert int(total["cpu"]) - int(free["cpu"]) == 4
+        assert int(total["memory"]) - int(free["memory"]) == 2 * GI

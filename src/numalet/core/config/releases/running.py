@@ -56,6 +56,14 @@ class RunningRules(Rules):
         kubelet="podresources.v1PodResourcesServer.List",
         test="tests/servers/test_pod_resources.py::test_some_releases_list_active_pods_alone",
     )
+    pod_resources_show_whole_pods: bool = _rule(
+        "The PodResources API shows what a pod got as a whole in the pod's own fields, and CPUs "
+        "and memory of a container only if the container does not share them.",
+        kubelet="podresources.v1PodResourcesServer.List, Get, containerManagerImpl.GetCPUs, "
+        "GetPodCPUs, GetMemory, GetPodMemory",
+        test="tests/unit/shared/kubernetes/test_pod_resources.py"
+        "::test_later_releases_show_what_a_pod_got_as_a_whole",
+    )
     failed_alignments_are_counted: bool = _rule(
         "Refusals of single-numa-node and of full-pcpus-only are counted by what could not be "
         "aligned, and the series of aligned and of failed containers begin with 0.",

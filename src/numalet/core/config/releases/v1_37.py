@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from numalet.core.config.releases.gate_tables import gates, needs
-from numalet.core.config.releases.release import ALWAYS, later
+from numalet.core.config.releases.release import ALWAYS, When, later
 from numalet.core.config.releases.v1_36 import V1_36
 
 _GATES: Final = gates(
@@ -103,6 +103,7 @@ V1_37: Final = later(
     needs=_NEEDS,
     fields=("defaultPodSysctls",),
     rules={
+        "pod_resources_show_whole_pods": When(on=("PodLevelResourceManagers",)),
         "pod_sysctls_are_checked": ALWAYS,
         "throttling_has_no_default": ALWAYS,
     },
