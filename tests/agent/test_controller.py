@@ -14,7 +14,7 @@ from numalet.agent.controller import store_files
 from numalet.agent.controller.wiring import Hooks
 from numalet.agent.servers.door import ChangeKind, Foreseen, RequestRefusal, RequestRefused
 from numalet.agent.telemetry.metrics import DRIFT_CORRECTED, Labels
-from numalet.core.enforcement.settings import CgroupSettings
+from numalet.core.enforcement.cgroup_settings import CgroupSettings
 from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot import placement
 from numalet.core.workload import changes

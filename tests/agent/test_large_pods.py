@@ -19,7 +19,7 @@ from numalet.agent.controller.requests import Began
 from numalet.agent.host.runtime.fake import FakeProgram, FakeRuntime
 from numalet.agent.host.runtime.port import Ended, Launch, Started
 from numalet.core.enforcement import limits
-from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.enforcement.comparison import GuaranteeLevel
 from numalet.core.model.findings import Findings
 from numalet.core.model.pod import ContainerKey
 from numalet.core.node import node as nodes

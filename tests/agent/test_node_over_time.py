@@ -24,7 +24,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from numalet.agent.controller.wiring import RUNS, Hooks
 from numalet.agent.host.runtime.fake import FakeRuntime
 from numalet.agent.servers.door import RequestRefused
-from numalet.core.enforcement.settings import CgroupSettings
+from numalet.core.enforcement.cgroup_settings import CgroupSettings
 from running import agent_laws, agents, faults
 from running.faults import Moment
 

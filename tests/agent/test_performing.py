@@ -13,7 +13,7 @@ from numalet.agent.controller.requests import Delayed
 from numalet.agent.controller.wiring import Hooks
 from numalet.agent.host.runtime.port import NotHeld, NotStarted
 from numalet.agent.telemetry.metrics import STARTS_DELAYED
-from numalet.core.enforcement.settings import CgroupSettings
+from numalet.core.enforcement.cgroup_settings import CgroupSettings
 from numalet.core.model.pod import ContainerKey
 from numalet.shared.findings.runtime import CgroupRefused, RuntimeFailed
 from running import agents, faults

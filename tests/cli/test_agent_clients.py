@@ -23,7 +23,7 @@ from numalet.agent.kubelet.observed import RECONCILED_WITHIN, Evidence, KubeletO
 from numalet.agent.servers.door import OwnershipMode
 from numalet.cli import main
 from numalet.cli.ps_view import age
-from numalet.core.enforcement.reality import Reality
+from numalet.core.enforcement.comparison import Reality
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload.run import Cause, ContainerPhase, Exit, ExitReason, PodRun
 from numalet.shared.findings.runtime import RuntimeFailed

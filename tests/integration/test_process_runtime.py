@@ -21,8 +21,8 @@ from numalet.agent.host.runtime import starting
 from numalet.agent.host.runtime.port import Arranged, NotStarted, Offered, Started
 from numalet.agent.host.runtime.process import ProcessRuntime
 from numalet.agent.host.runtime.shim import attempt_files, begin
-from numalet.core.enforcement.levels import GuaranteeLevel
-from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.core.enforcement.cgroup_settings import CgroupSettings, ContainerSettings
+from numalet.core.enforcement.comparison import GuaranteeLevel
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload.run import Cause, ExitReason
 from numalet.io.tasks import together

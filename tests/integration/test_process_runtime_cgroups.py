@@ -16,8 +16,8 @@ from numalet.agent.host.cgroup_v2.root import Usable
 from numalet.agent.host.runtime.enforcement import ground
 from numalet.agent.host.runtime.port import Arranged, NotHeld, NotStarted, Started
 from numalet.agent.host.runtime.process import ProcessRuntime
-from numalet.core.enforcement.levels import GuaranteeLevel
-from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.core.enforcement.cgroup_settings import CgroupSettings, ContainerSettings
+from numalet.core.enforcement.comparison import GuaranteeLevel
 from numalet.core.workload.run import Cause, ExitReason
 from running.fake_cgroups import FakeCgroups
 from running.process_builders import KEY, launch, next_end, until

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.core.admission import admit
+from numalet.core.admission import lifecycle
 from numalet.core.admission.decision import Decision
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.core.hints import filtering, policies
@@ -250,7 +250,7 @@ def test_who_is_asked_first_does_not_matter_to_the_merge(life: Life, order: list
     node, pod = life.node, life.newcomer
     slots = tuple(node.roster.slots[at] for at in order)
     expected = node.admit(pod)[1]
-    actual = admit.admit(replace(node.roster, slots=slots), node.snapshot, pod)
+    actual = lifecycle.admit(replace(node.roster, slots=slots), node.snapshot, pod)
 
     assert expected.admitted == actual.admitted
     assert expected.placements == actual.placements

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.enforcement.comparison import GuaranteeLevel
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass
 from numalet.core.model.quantity import Quantity

@@ -14,7 +14,7 @@ from numalet.agent.host.runtime.fake import FakeRuntime
 from numalet.agent.host.runtime.port import Runtime
 from numalet.agent.host.runtime.shim import process_tree
 from numalet.agent.servers.door import AgentView
-from numalet.core.enforcement import drift, limits, paths
+from numalet.core.enforcement import cgroup_paths, comparison, limits
 from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot import invariants, placement
 from numalet.core.workload import lifecycle
@@ -140,18 +140,18 @@ def _processes(root: Path, view: AgentView) -> list[str]:
 
 def pod_cgroups(tree: CgroupTree) -> list[str]:
     """The paths of the cgroups of pods."""
-    parents = (paths.ROOT, paths.BURSTABLE, paths.BEST_EFFORT)
+    parents = (cgroup_paths.ROOT, cgroup_paths.BURSTABLE, cgroup_paths.BEST_EFFORT)
     return sorted(
         "/".join(filter(None, (parent, name)))
         for parent in parents
         for name in tree.children(parent)
-        if name.startswith(paths.POD_PREFIX)
+        if name.startswith(cgroup_paths.POD_PREFIX)
     )
 
 
 def _cgroups(view: AgentView, tree: CgroupTree) -> list[str]:
     """What runs is where the node state says and as it says, and there is no cgroup of others."""
-    pods = {paths.of_pod(record.workload.pod) for record in view.records.values()}
+    pods = {cgroup_paths.of_pod(record.workload.pod) for record in view.records.values()}
     there = pod_cgroups(tree)
     strangers = sorted(set(there) - pods)
     found = [f"cgroups left: {strangers}"] if strangers else []
@@ -165,7 +165,7 @@ def _cgroups(view: AgentView, tree: CgroupTree) -> list[str]:
         found.append(f"programs left or lost in cgroups: {populated}")
     for each in desired:
         seen = interface_files.settings(tree, each.path, each.cgroup.hugetlb_max_bytes)
-        names = drift.differences(each.cgroup, seen)
+        names = comparison.differences(each.cgroup, seen)
         if unlike := [name for name in names if tree.read(each.path, name) is not None]:
             found.append(f"lost: {unlike} of {each.path}")
     return found

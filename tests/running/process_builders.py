@@ -12,7 +12,7 @@ from numalet.agent.host.cgroup_v2.root import Unusable
 from numalet.agent.host.runtime.enforcement import HostCapabilities, ground
 from numalet.agent.host.runtime.port import Ended, Launch
 from numalet.agent.host.runtime.process import ProcessRuntime
-from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.core.enforcement.cgroup_settings import CgroupSettings, ContainerSettings
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload.spec import ContainerSpec
 from numalet.shared.findings.runtime import CgroupNoCgroupV2

@@ -11,7 +11,7 @@ import pytest
 from numalet.agent.servers.api import own
 from numalet.agent.servers.door import OwnershipMode
 from numalet.core.config.behaviour import EXACT, NATIVE
-from numalet.core.enforcement.audit import Audit
+from numalet.core.enforcement.comparison import Audit
 from numalet.core.model.pod import ContainerKey
 from numalet.io.agent_client.client import AgentClient
 from numalet.shared.kubernetes.node_object import Unready

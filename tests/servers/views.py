@@ -9,7 +9,7 @@ from typing import Any, Final
 from numalet.agent.servers.door import AgentView, OwnershipMode
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.enforcement.comparison import GuaranteeLevel
 from numalet.core.model import machine_shape
 from numalet.core.model.kubelet_view import kubelet_view
 from numalet.core.model.quantity import Quantity

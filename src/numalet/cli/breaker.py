@@ -224,7 +224,7 @@ def _waiting_seconds(text: str, choosing: Mapping[str, str]) -> float | None:
 
     ``choosing`` are options that select rejected pods by data that waiting pods lack.
     """
-    from numalet.core.model import go_duration
+    from numalet.core.model import go_text
 
     option = "--taint-for-waiting"
     if not text:
@@ -236,7 +236,7 @@ def _waiting_seconds(text: str, choosing: Mapping[str, str]) -> float | None:
     ]
     if given:
         raise BadInput(given)
-    seconds = go_duration.seconds_of(text)
+    seconds = go_text.duration_seconds_of(text)
     if not seconds:
         expected = "a duration above 0, such as 2m"
         raise input_error.Invalid(f"invalid {option} {text!r}", expected=expected).bad_input()

@@ -22,8 +22,6 @@ _MODULES: Final = (
     "core.admission.reasons",
     "core.findings.cluster",
     "core.findings.config",
-    "core.findings.flags",
-    "core.findings.kubelet_fields",
     "core.findings.machine",
     "core.findings.managers",
     "core.findings.policy_options",

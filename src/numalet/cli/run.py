@@ -221,7 +221,7 @@ def _shown(chosen: OutputFormat) -> Callable[[RunDocument], None] | None:
 
 
 def _seconds(wait: str | None) -> float | None:
-    from numalet.core.model import go_duration
+    from numalet.core.model import go_text
 
     if wait is None or wait == _FOREVER:
         return None if wait is None else float("inf")
@@ -229,8 +229,8 @@ def _seconds(wait: str | None) -> float | None:
         return float(wait)
     where = Location(_WAIT)
     try:
-        seconds = go_duration.parse_ns(wait) / go_duration.SECOND_NS
-    except go_duration.DurationError as error:
+        seconds = go_text.parse_duration_ns(wait) / go_text.SECOND_NS
+    except go_text.DurationError as error:
         raise input_error.Invalid(
             f"invalid duration {wait!r} ({error.go_text})",
             expected="30 (seconds), 90s or 1h30m",

@@ -10,7 +10,7 @@ import socket
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Final
 
-from numalet.core.model import go_duration, input_error
+from numalet.core.model import go_text, input_error
 from numalet.core.model.findings import Location
 from numalet.core.model.value import Value
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
@@ -128,7 +128,7 @@ class Refusals:
 
 def duration_seconds(option: str, text: str) -> float:
     """Parse ``5s`` or ``1m30s`` into seconds. Raises ``BadInput`` unless it is above 0."""
-    length_seconds = go_duration.seconds_of(text)
+    length_seconds = go_text.duration_seconds_of(text)
     if not length_seconds:
         raise input_error.Invalid(
             f"invalid duration {text!r}",

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from numalet.core.config.kubelet_config import KubeletConfig
-from numalet.core.enforcement.audit import Audit
+from numalet.core.enforcement.comparison import Audit
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.pod import Pod

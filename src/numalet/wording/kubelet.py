@@ -23,7 +23,7 @@ from numalet.core.admission.reasons import (
     SidecarForbidden,
 )
 from numalet.core.hints.provider import Reason
-from numalet.core.model import go_duration
+from numalet.core.model import go_text
 from numalet.core.workload import run
 from numalet.core.workload.run import Verdict
 from numalet.wording import explanations
@@ -49,7 +49,7 @@ NODE_MESSAGES: Final[Mapping[str, str]] = {
 def waiting_to_restart(
     pause_seconds: float, container: str, pod: str, namespace: str, uid: str
 ) -> str:
-    pause = go_duration.text(round(pause_seconds * 1_000_000_000))
+    pause = go_text.duration_text(round(pause_seconds * 1_000_000_000))
     return f"back-off {pause} restarting failed container={container} pod={pod}_{namespace}({uid})"
 
 

@@ -17,9 +17,8 @@ from numalet.agent.host import procfs
 from numalet.agent.host.procfs import AreaKind
 from numalet.agent.host.runtime.port import NotStarted, Started
 from numalet.agent.host.runtime.process import ProcessRuntime
-from numalet.core.enforcement.audit import audit
-from numalet.core.enforcement.levels import GuaranteeLevel
-from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.core.enforcement.cgroup_settings import CgroupSettings, ContainerSettings
+from numalet.core.enforcement.comparison import GuaranteeLevel, audit
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload.run import Cause, ExitReason
 from running.process_builders import KEY, launch, next_end, until

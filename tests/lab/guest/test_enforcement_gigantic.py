@@ -13,7 +13,7 @@ from numalet.agent.host import procfs
 from numalet.agent.host.procfs import AreaKind
 from numalet.agent.host.runtime.port import Started
 from numalet.agent.host.runtime.process import ProcessRuntime
-from numalet.core.enforcement.settings import CgroupSettings
+from numalet.core.enforcement.cgroup_settings import CgroupSettings
 from running.process_builders import KEY, launch, until
 
 GI = 1 << 30

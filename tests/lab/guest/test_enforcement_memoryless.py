@@ -9,7 +9,7 @@ import pytest
 
 from numalet.agent.host.runtime.port import NotStarted
 from numalet.agent.host.runtime.process import ProcessRuntime
-from numalet.core.enforcement.settings import CgroupSettings
+from numalet.core.enforcement.cgroup_settings import CgroupSettings
 from running.process_builders import launch
 
 

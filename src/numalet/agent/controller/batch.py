@@ -23,7 +23,7 @@ from numalet.agent.controller.requests import (
 )
 from numalet.agent.controller.steps import Settle, Task
 from numalet.agent.servers.door import RequestRefused
-from numalet.core.enforcement.audit import Audit
+from numalet.core.enforcement.comparison import Audit
 from numalet.core.managers.device.preference import PreferredDevices
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Mutable, field, replace

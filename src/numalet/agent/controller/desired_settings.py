@@ -8,11 +8,10 @@ from datetime import datetime
 from typing import Final
 
 from numalet.agent.controller.node_state import NodeState
-from numalet.core.enforcement import audit, desired, paths
-from numalet.core.enforcement.audit import Audit
+from numalet.core.enforcement import cgroup_paths, comparison, desired
+from numalet.core.enforcement.cgroup_settings import CgroupSettings, ContainerSettings
+from numalet.core.enforcement.comparison import Audit, Reality
 from numalet.core.enforcement.limits import Limits
-from numalet.core.enforcement.reality import Reality
-from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.pod import ContainerKey, Pod
 from numalet.core.model.value import Value
@@ -63,7 +62,8 @@ class DesiredSettings:
             return known.cgroups
         if len(self._branches) >= _MOST_BRANCHES:
             self._branches.clear()
-        branch = _Branch(pod, holds, {paths.of_pod(pod): desired.pod(self.limits, snapshot, pod)})
+        path = cgroup_paths.of_pod(pod)
+        branch = _Branch(pod, holds, {path: desired.pod(self.limits, snapshot, pod)})
         self._branches[pod_uid] = branch
         return branch.cgroups
 
@@ -85,4 +85,4 @@ class DesiredSettings:
 
     def audit(self, state: NodeState, key: ContainerKey, seen: Reality, now: datetime) -> Audit:
         """Compare the kernel's report with the allocation."""
-        return audit.audit(self.container(state, key).cgroup, seen, now)
+        return comparison.audit(self.container(state, key).cgroup, seen, now)

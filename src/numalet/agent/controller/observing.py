@@ -29,7 +29,7 @@ from numalet.agent.host import kubelet_containers
 from numalet.agent.kubelet import observed
 from numalet.agent.kubelet.observed import Evidence, KubeletObservation, PodName
 from numalet.core.config.rules import StartRefused
-from numalet.core.enforcement.reality import Reality
+from numalet.core.enforcement.comparison import Reality
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value, replace

@@ -25,7 +25,7 @@ from numalet.agent.servers.door import (
 )
 from numalet.agent.telemetry.metrics import Counts
 from numalet.core.config.kubelet_config import KubeletConfig
-from numalet.core.enforcement.audit import Audit
+from numalet.core.enforcement.comparison import Audit
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload.spec import Workload, WorkloadSource
 from numalet.shared.findings import agent

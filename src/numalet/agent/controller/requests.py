@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from numalet.agent.host.runtime.port import Answered, Ended, NotHeld, NotStarted, Started
 from numalet.agent.kubelet.observed import KubeletObservation
 from numalet.agent.servers.door import RequestRefused
-from numalet.core.enforcement.audit import Audit
+from numalet.core.enforcement.comparison import Audit
 from numalet.core.managers.device.inventory import Device
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey

@@ -40,9 +40,9 @@ from numalet.agent.host.runtime.port import (
     Started,
 )
 from numalet.agent.telemetry import kubelet_log
-from numalet.core.enforcement import drift, paths
-from numalet.core.enforcement.audit import Audit
-from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.core.enforcement import cgroup_paths, comparison
+from numalet.core.enforcement.cgroup_settings import CgroupSettings, ContainerSettings
+from numalet.core.enforcement.comparison import Audit
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload import lifecycle
@@ -59,7 +59,7 @@ _FIRST_PAUSE_SECONDS: Final = 0.2
 _LONGEST_PAUSE_SECONDS: Final = 10.0
 """The pause doubles up to the kubelet's first back-off."""
 
-_SETS: Final = (drift.CPUS, drift.MEMS)
+_SETS: Final = (comparison.CPUS, comparison.MEMS)
 _LEVEL: Final = "cgroup"
 """One label for all cgroups above: a label per pod would be unbounded."""
 
@@ -340,16 +340,16 @@ class Worker:
         names: Sequence[str] = _SETS,
     ) -> None:
         pod = state.records[key.pod_uid].workload.pod
-        cpus = cgroup.cpus if drift.CPUS in names else None
-        nodes = cgroup.memory_nodes if drift.MEMS in names else None
+        cpus = cgroup.cpus if comparison.CPUS in names else None
+        nodes = cgroup.memory_nodes if comparison.MEMS in names else None
         self._log(kubelet_log.of_cpuset(pod, key.container, cpus, nodes))
 
 
 def _holder(path: str) -> ContainerKey:
     """The key of a cgroup above: its pod's, or ``_TREE``."""
     name = path.rpartition("/")[2]
-    uid = paths.name_of(name.removeprefix(paths.POD_PREFIX))
-    return ContainerKey(uid, "") if uid and name.startswith(paths.POD_PREFIX) else _TREE
+    uid = cgroup_paths.name_of(name.removeprefix(cgroup_paths.POD_PREFIX))
+    return ContainerKey(uid, "") if uid and name.startswith(cgroup_paths.POD_PREFIX) else _TREE
 
 
 def _goes_on(state: NodeState, pod_uid: str) -> bool:

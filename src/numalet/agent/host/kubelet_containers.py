@@ -13,8 +13,8 @@ from typing import Final
 
 from numalet.agent.host.cgroup_v2 import interface_files
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
-from numalet.core.enforcement import drift, kubepods
-from numalet.core.enforcement.reality import Reality
+from numalet.core.enforcement import cgroup_paths, comparison
+from numalet.core.enforcement.comparison import Reality
 from numalet.core.model.findings import BadInput
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value
@@ -44,7 +44,7 @@ def names(logs: Path = LOGS) -> Mapping[str, NamedContainer]:
         # From the end, because pod and container names may contain the separator.
         container_id = link.name.removesuffix(".log")[-_ID_DIGITS:]
         named = _named(link)
-        if named is not None and kubepods.container_id(container_id):
+        if named is not None and cgroup_paths.container_id(container_id):
             names[container_id] = named
     return names
 
@@ -64,7 +64,9 @@ def _named(link: Path) -> NamedContainer | None:
 
 
 def trees(cgroups: Path = CGROUPS) -> tuple[CgroupTree, ...]:
-    return tuple(CgroupTree(cgroups / each) for each in kubepods.ROOTS if (cgroups / each).is_dir())
+    return tuple(
+        CgroupTree(cgroups / each) for each in cgroup_paths.ROOTS if (cgroups / each).is_dir()
+    )
 
 
 def paths(tree: CgroupTree) -> Mapping[str, str]:
@@ -74,11 +76,11 @@ def paths(tree: CgroupTree) -> Mapping[str, str]:
 def _below(tree: CgroupTree, path: str, depth: int, *, in_pod: bool) -> Iterator[tuple[str, str]]:
     for name in tree.children(path) if depth < _DEEPEST else ():
         below = f"{path}/{name}" if path else name
-        container_id = kubepods.container_id(name) if in_pod else None
+        container_id = cgroup_paths.container_id(name) if in_pod else None
         if container_id is not None:
             yield container_id, below
         else:
-            is_pod = in_pod or kubepods.pod_uid(name) is not None
+            is_pod = in_pod or cgroup_paths.pod_uid(name) is not None
             yield from _below(tree, below, depth + 1, in_pod=is_pod)
 
 
@@ -88,7 +90,10 @@ def reality(tree: CgroupTree, path: str, page_sizes: Sequence[int]) -> Reality |
     Both sets are empty without a cpuset controller.
     """
     try:
-        sets = [interface_files.effective(tree, path, name) for name in (drift.CPUS, drift.MEMS)]
+        sets = [
+            interface_files.effective(tree, path, name)
+            for name in (comparison.CPUS, comparison.MEMS)
+        ]
         pages = interface_files.pages(tree, path, page_sizes)
     except (OSError, BadInput, ValueError):
         return None

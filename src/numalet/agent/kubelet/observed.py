@@ -23,10 +23,9 @@ from numalet.agent.findings.kubelet import (
 )
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases.versions import NOT_SEEN, FollowedRelease
-from numalet.core.enforcement import audit
-from numalet.core.enforcement.audit import Audit
-from numalet.core.enforcement.reality import Reality
-from numalet.core.enforcement.settings import CgroupSettings
+from numalet.core.enforcement import comparison
+from numalet.core.enforcement.cgroup_settings import CgroupSettings
+from numalet.core.enforcement.comparison import Audit, Reality
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.memory.ledger import MemoryLedger
 from numalet.core.model import cpu_set
@@ -143,7 +142,9 @@ def observe(
     files = state_verify.verify(evidence.files, machine, evidence.followed.of_known_kubelet)
     snapshot = promises(evidence.files)
     wanted = {key: _wanted(snapshot, key) for key in sorted(evidence.realities)}
-    audits = {key: audit.audit(each, evidence.realities[key], at) for key, each in wanted.items()}
+    audits = {
+        key: comparison.audit(each, evidence.realities[key], at) for key, each in wanted.items()
+    }
     history = _history(before, evidence, at)
     known = {} if before is None else {_same(each): each for each in before.problems}
     problems = (

@@ -22,7 +22,7 @@ from numalet.agent.host.runtime import enforcement
 from numalet.agent.host.runtime.attempts import RUNS, Attempts, AttemptState
 from numalet.agent.host.runtime.shim import process_tree
 from numalet.core.checkpoint import cpu_file
-from numalet.core.enforcement.settings import CgroupSettings
+from numalet.core.enforcement.cgroup_settings import CgroupSettings
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Location, Severity
 from numalet.core.model.value import replace

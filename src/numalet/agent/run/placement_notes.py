@@ -18,7 +18,7 @@ from numalet.agent.findings.run import (
 )
 from numalet.agent.run.placing import NoPlace
 from numalet.agent.run.request import Voice
-from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.enforcement.comparison import GuaranteeLevel
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.findings import Finding
 from numalet.core.snapshot import placement

@@ -26,7 +26,7 @@ from numalet.agent.run.other_runs import OtherRuns
 from numalet.agent.run.program import AcceptedOrder
 from numalet.core.admission.decision import Decision
 from numalet.core.enforcement import desired, limits
-from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.core.enforcement.cgroup_settings import CgroupSettings, ContainerSettings
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.pod import ContainerKey, Pod

@@ -13,8 +13,7 @@ from numalet.agent.kubelet.observed import KubeletObservation
 from numalet.agent.telemetry.gauges import CpuGauges
 from numalet.agent.telemetry.metrics import Counts
 from numalet.core.config.kubelet_config import KubeletConfig
-from numalet.core.enforcement.audit import Audit
-from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.enforcement.comparison import Audit, GuaranteeLevel
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value, field
 from numalet.core.node.node import Node

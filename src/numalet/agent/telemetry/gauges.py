@@ -21,8 +21,7 @@ from numalet.agent.kubelet.observed import KubeletObservation
 from numalet.agent.telemetry import metrics as names
 from numalet.agent.telemetry.metrics import Labels
 from numalet.core.config.releases.versions import FollowedRelease
-from numalet.core.enforcement.audit import Audit
-from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.enforcement.comparison import Audit, GuaranteeLevel
 from numalet.core.managers.cpu import cpu_mask
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.model import cpu_set, numa_mask

@@ -21,7 +21,7 @@ from numalet.core.admission.recorder import (
     RefusedAllocation,
 )
 from numalet.core.config.rules import MemoryPolicy, NodeRules, Scope, TopologyPolicy
-from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.enforcement.comparison import GuaranteeLevel
 from numalet.core.hints.provider import (
     ZERO_HINT,
     Hint,

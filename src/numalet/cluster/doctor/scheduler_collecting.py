@@ -23,9 +23,9 @@ from numalet.cluster.doctor.facts import (
     SchedulingFacts,
 )
 from numalet.cluster.doctor.scheduler_findings import ClusterSchedulerFileUnusable
-from numalet.core.model import go_duration
+from numalet.core.model import go_text
 from numalet.core.model.findings import BadInput
-from numalet.core.model.go_duration import DurationError
+from numalet.core.model.go_text import DurationError
 from numalet.insight.fleet.keeping_away import TAINT_KEY
 from numalet.insight.rejections import patches
 from numalet.io.documents.text import yaml_source
@@ -167,7 +167,7 @@ def _options(words: Iterable[str]) -> Mapping[str, str]:
 
 def _seconds(text: str) -> float:
     try:
-        return go_duration.parse_ns(text) / go_duration.SECOND_NS
+        return go_text.parse_duration_ns(text) / go_text.SECOND_NS
     except DurationError:
         return DEFAULT_TIMEOUT_SECONDS
 

@@ -29,9 +29,9 @@ from numalet.cluster.doctor.scheduler_findings import (
     ClusterSchedulerWithoutConfiguration,
 )
 from numalet.core.config.releases.versions import MinorVersion
-from numalet.core.model import go_duration
+from numalet.core.model import go_text
 from numalet.core.model.findings import Finding
-from numalet.core.model.go_duration import DurationError
+from numalet.core.model.go_text import DurationError
 from numalet.wording.numbers import counted
 
 _VERSIONS: Final = (
@@ -171,6 +171,6 @@ def _seconds(text: object) -> float | None:
     if not text:
         return DEFAULT_TIMEOUT_SECONDS
     try:
-        return go_duration.parse_ns(str(text)) / go_duration.SECOND_NS
+        return go_text.parse_duration_ns(str(text)) / go_text.SECOND_NS
     except DurationError:
         return None

@@ -24,7 +24,7 @@ from numalet.cluster.hollow.fleet_members import (
 from numalet.cluster.hollow.kinds import KindInputs
 from numalet.cluster.hollow.node_document import NodeNaming
 from numalet.cluster.hollow.publishing import HollowPublisher
-from numalet.core.model import go_duration, input_error, node_constraints
+from numalet.core.model import go_text, input_error, node_constraints
 from numalet.core.model.findings import Finding, Findings, Location
 from numalet.core.model.value import Value
 from numalet.core.workload.records import EventKind
@@ -235,7 +235,7 @@ def _check_options(inputs: HollowInputs, findings: Findings) -> None:
 
 
 def _seconds(option: str, text: str, findings: Findings) -> float:
-    seconds = go_duration.seconds_of(text)
+    seconds = go_text.duration_seconds_of(text)
     if seconds is None:
         findings.add(
             input_error.Invalid(

@@ -16,9 +16,9 @@ from numalet.cluster.hollow.kinds import NodeKind
 from numalet.cluster.hollow.life import NodeLife
 from numalet.cluster.hollow.node_document import RENEW_SECONDS, NodeNaming
 from numalet.cluster.hollow.pod_reader import WatchedPod
-from numalet.core.model import go_duration, input_error
+from numalet.core.model import go_text, input_error
 from numalet.core.model.findings import BadInput, Findings, Location
-from numalet.core.model.go_duration import DurationError
+from numalet.core.model.go_text import DurationError
 from numalet.core.model.node_constraints import NodeIdentity
 from numalet.core.model.value import Mutable, Value, field, replace
 from numalet.core.node.node import Node
@@ -97,7 +97,7 @@ def planned_faults(
         option = OPTIONS[fault]
         name, at, moment = text.rpartition("@")
         try:
-            after_ns = go_duration.parse_ns(moment) if at and name else -1
+            after_ns = go_text.parse_duration_ns(moment) if at and name else -1
         except DurationError:
             after_ns = -1
         if after_ns < 0:
@@ -117,7 +117,7 @@ def planned_faults(
                 )
             )
         else:
-            faults.append(PlannedFault(after_ns / go_duration.SECOND_NS, name, fault))
+            faults.append(PlannedFault(after_ns / go_text.SECOND_NS, name, fault))
     findings.raise_errors()
     return tuple(sorted(faults, key=lambda each: (each.after_seconds, each.node_name)))
 

@@ -13,9 +13,9 @@ from typing import Any, Final
 import msgspec
 
 from numalet.cluster.hollow.life import AT_ONCE, ContainerBefore, HollowPod, RunTimes
-from numalet.core.model import go_duration, input_error
+from numalet.core.model import go_text, input_error
 from numalet.core.model.findings import Finding, Findings, Location
-from numalet.core.model.go_duration import DurationError
+from numalet.core.model.go_text import DurationError
 from numalet.core.model.pod_standing import TERMINAL_PHASES
 from numalet.core.model.value import Value, replace
 from numalet.core.workload.spec import ContainerSpec, RestartPolicy, Workload
@@ -29,7 +29,7 @@ INIT_RUNS_FOR: Final = "numalet.dev/init-runs-for"
 ENDS_AFTER: Final = "numalet.dev/ends-after"
 EXIT_CODE: Final = "numalet.dev/exit-code"
 FOREVER: Final = "forever"
-LONGEST_NS: Final = 10 * 365 * 24 * 3600 * go_duration.SECOND_NS
+LONGEST_NS: Final = 10 * 365 * 24 * 3600 * go_text.SECOND_NS
 HIGHEST_EXIT_CODE: Final = 255
 
 BOUND_PODS: Final = listing.ApiCollection("/api/v1/pods", field_selector="spec.nodeName!=")
@@ -163,7 +163,7 @@ def _duration(
     if text is None or (name == RUNS_FOR and text == FOREVER):
         return None
     try:
-        length_ns = go_duration.parse_ns(text)
+        length_ns = go_text.parse_duration_ns(text)
     except DurationError:
         length_ns = -1
     if not 0 <= length_ns <= LONGEST_NS:

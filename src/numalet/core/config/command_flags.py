@@ -12,7 +12,7 @@ from typing import Final
 from numalet.core.config.kubelet_config import CommandFlag
 from numalet.core.config.releases.release import Release
 from numalet.core.config.releases.table import RELEASES
-from numalet.core.findings.flags import FlagUnknown
+from numalet.core.findings.config import FlagUnknown
 from numalet.core.model.findings import Finding
 
 _RESEMBLES: Final = 0.8

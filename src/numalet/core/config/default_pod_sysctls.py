@@ -11,7 +11,7 @@ from typing import Final
 
 from numalet.core.config import feature_gates
 from numalet.core.config.field_checks import Check, Checked, needs_gate, rule
-from numalet.core.findings.kubelet_fields import ConfigFieldValue
+from numalet.core.findings.config import ConfigFieldValue
 from numalet.core.model.findings import Finding
 from numalet.core.model.go_text import GoText
 

@@ -13,11 +13,12 @@ from numalet.core.config import kubelet_fields
 from numalet.core.config.feature_gates import FeatureGates
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases.release import ReleaseRules
-from numalet.core.findings.config import ConfigReservedCpus, ConfigReservedCpusWithCgroups
-from numalet.core.findings.kubelet_fields import (
+from numalet.core.findings.config import (
     ConfigFieldNeedsGate,
     ConfigFieldsConflict,
     ConfigFieldValue,
+    ConfigReservedCpus,
+    ConfigReservedCpusWithCgroups,
     FieldFinding,
 )
 from numalet.core.findings.reservation import (
@@ -32,7 +33,7 @@ from numalet.core.findings.reservation import (
     ConfigReservedMemoryZero,
     ReservedMemoryEntryFinding,
 )
-from numalet.core.model import cpu_set, go_duration, resources
+from numalet.core.model import cpu_set, go_text, resources
 from numalet.core.model.findings import Finding
 from numalet.core.model.go_text import GoText
 from numalet.core.model.value import Value
@@ -52,7 +53,7 @@ class Checked(Value):
     def __getitem__(self, field: str) -> Any:
         value = self(field)
         if kubelet_fields.FIELDS[field].type == _DURATION:
-            return go_duration.text(value)
+            return go_text.duration_text(value)
         return GoText(value) if isinstance(value, str) else value
 
 

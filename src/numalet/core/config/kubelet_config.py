@@ -12,7 +12,7 @@ from dataclasses import fields
 from types import MappingProxyType
 from typing import Any, Final
 
-from numalet.core.model import go_duration
+from numalet.core.model import go_text
 from numalet.core.model.findings import NOWHERE, Finding, Location
 from numalet.core.model.quantity import Quantity
 from numalet.core.model.value import Value, field, replace
@@ -104,7 +104,7 @@ class KubeletConfig(Value, kw_only=True):
     healthz_port: int = 10248
     read_only_port: int = 0
     cpu_cfs_quota: bool = True
-    cpu_cfs_quota_period_ns: int = 100 * go_duration.MILLISECOND_NS
+    cpu_cfs_quota_period_ns: int = 100 * go_text.MILLISECOND_NS
     pod_pids_limit: int = -1
     single_process_oom_kill: bool = False
     swap_behavior: str = ""

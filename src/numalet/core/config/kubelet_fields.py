@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from numalet.core.config.kubelet_config import KubeletConfig
-from numalet.core.model import go_duration
+from numalet.core.model import go_text
 from numalet.core.model.value import Value
 
 _TABLE: Final = """
@@ -74,7 +74,7 @@ _ATTRIBUTES: Final = {
 }
 _PARSERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "bool": "true".__eq__,
-    "duration": go_duration.parse_ns,
+    "duration": go_text.parse_duration_ns,
     "int32": int,
     "int64": int,
     "string": str,

@@ -12,8 +12,14 @@ from typing import Any, Final, TypeVar
 
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import StartRefused, StartStage
-from numalet.core.findings.config import ConfigNotAtHand, ConfigUndecided
-from numalet.core.findings.flags import FlagArgument, FlagInvalid, FlagSyntax, FlagUnknown
+from numalet.core.findings.config import (
+    ConfigNotAtHand,
+    ConfigUndecided,
+    FlagArgument,
+    FlagInvalid,
+    FlagSyntax,
+    FlagUnknown,
+)
 from numalet.core.model.findings import Finding
 from numalet.core.model.value import replace
 

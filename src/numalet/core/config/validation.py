@@ -28,9 +28,9 @@ from numalet.core.config.field_checks import (
 )
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases.release import ReleaseRules
-from numalet.core.findings.kubelet_fields import ConfigTracingRate
+from numalet.core.findings.config import ConfigTracingRate
 from numalet.core.model.findings import Finding
-from numalet.core.model.go_duration import MILLISECOND_NS, SECOND_NS
+from numalet.core.model.go_text import MILLISECOND_NS, SECOND_NS
 
 TOPOLOGY_POLICIES: Final = ("none", "best-effort", "restricted", "single-numa-node")
 TOPOLOGY_SCOPES: Final = ("container", "pod")

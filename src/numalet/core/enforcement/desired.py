@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from numalet.core.admission import counting
-from numalet.core.enforcement import conversions, paths
+from numalet.core.enforcement import cgroup_paths, cgroup_settings
+from numalet.core.enforcement.cgroup_settings import NO_QUOTA, CgroupSettings, ContainerSettings
 from numalet.core.enforcement.limits import Limits
-from numalet.core.enforcement.settings import NO_QUOTA, CgroupSettings, ContainerSettings
 from numalet.core.model import cpu_set, pod_demand, resources
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.machine_info import NumaNodeInfo
@@ -29,18 +29,18 @@ def tree(limits: Limits, snapshot: Snapshot, pods: Iterable[Pod]) -> Mapping[str
     running = sorted(pods, key=lambda each: each.uid)
     burstable = [each for each in running if each.qos_class is QosClass.BURSTABLE]
     cgroups = {
-        paths.ROOT: _root(limits, running),
-        paths.BURSTABLE: CgroupSettings(
+        cgroup_paths.ROOT: _root(limits, running),
+        cgroup_paths.BURSTABLE: CgroupSettings(
             cpus=cpu_set.EMPTY,
             memory_nodes=(),
-            cpu_weight=conversions.weight_of_request(_sum(burstable, resources.CPU)),
+            cpu_weight=cgroup_settings.weight_of_request(_sum(burstable, resources.CPU)),
             memory_min_bytes=_protected(limits, burstable),
         ),
-        paths.BEST_EFFORT: CgroupSettings(
-            cpus=cpu_set.EMPTY, memory_nodes=(), cpu_weight=conversions.weight_of_request(0)
+        cgroup_paths.BEST_EFFORT: CgroupSettings(
+            cpus=cpu_set.EMPTY, memory_nodes=(), cpu_weight=cgroup_settings.weight_of_request(0)
         ),
     }
-    return cgroups | {paths.of_pod(each): pod(limits, snapshot, each) for each in running}
+    return cgroups | {cgroup_paths.of_pod(each): pod(limits, snapshot, each) for each in running}
 
 
 def container(
@@ -53,9 +53,9 @@ def container(
     memory_limit = _amount(most, resources.MEMORY)
     # As in the kubelet, a missing request equals the limit.
     request = _milli(spec.requests if resources.CPU in spec.requests else spec.limits)
-    score = conversions.oom_score_adj(pod, spec, limits.capacity_bytes, priority_class)
+    score = cgroup_settings.oom_score_adj(pod, spec, limits.capacity_bytes, priority_class)
     return ContainerSettings(
-        path=paths.of_container(pod, name),
+        path=cgroup_paths.of_container(pod, name),
         cgroup=CgroupSettings(
             cpus=cpus(snapshot, pod.uid, name),
             memory_nodes=memory_nodes(limits.nodes, snapshot, pod, name) or None,
@@ -64,7 +64,7 @@ def container(
             memory_min_bytes=_asked_protection(limits, pod, spec),
             swap_max_bytes=0,
             hugetlb_max_bytes=_huge_pages(limits, most),
-            cpu_weight=conversions.weight_of_request(request),
+            cpu_weight=cgroup_settings.weight_of_request(request),
             cpu_quota_us=_quota(limits, most) if is_limited else NO_QUOTA,
             cpu_period_us=limits.period_us,
             oom_group=limits.oom_group,
@@ -132,7 +132,7 @@ def _root(limits: Limits, pods: Sequence[Pod]) -> CgroupSettings:
         hugetlb_max_bytes=MappingProxyType(
             {size: _amount(limits.for_pods, name) for size, name in whole.items()}
         ),
-        cpu_weight=conversions.weight_of_request(_milli(limits.for_pods)),
+        cpu_weight=cgroup_settings.weight_of_request(_milli(limits.for_pods)),
         pids_max=limits.pids_for_pods,
     )
 
@@ -148,17 +148,18 @@ def pod(limits: Limits, snapshot: Snapshot, of: Pod) -> CgroupSettings:
     whole = of.pod_level.limits if of.pod_level is not None and of.pod_level.count else NO_RESOURCES
     # A pod has a quota only if each of its containers is limited, or the pod itself.
     limits_cpu = not is_best_effort and (
-        conversions.all_have(containers, resources.CPU) or _milli(whole) > 0
+        cgroup_settings.all_have(containers, resources.CPU) or _milli(whole) > 0
     )
     is_limited = _is_limited(limits, _holds_own_cpus(snapshot, of))
     quota = _quota(limits, most) if limits_cpu else None
     limits_memory = not is_best_effort and (
-        conversions.all_have(containers, resources.MEMORY) or _amount(whole, resources.MEMORY) > 0
+        cgroup_settings.all_have(containers, resources.MEMORY)
+        or _amount(whole, resources.MEMORY) > 0
     )
     return CgroupSettings(
         cpus=cpu_set.EMPTY,
         memory_nodes=(),
-        cpu_weight=conversions.weight_of_request(0 if is_best_effort else _milli(requests)),
+        cpu_weight=cgroup_settings.weight_of_request(0 if is_best_effort else _milli(requests)),
         cpu_quota_us=quota if is_limited else NO_QUOTA,
         cpu_period_us=limits.period_us,
         memory_max_bytes=(
@@ -192,14 +193,14 @@ def _holds_own_cpus(snapshot: Snapshot, pod: Pod) -> bool:
 
 
 def _quota(limits: Limits, most: Resources) -> int | None:
-    return conversions.cpu_quota_us(_milli(most), limits.period_us)
+    return cgroup_settings.cpu_quota_us(_milli(most), limits.period_us)
 
 
 def _huge_pages(limits: Limits, amounts: Resources) -> Mapping[int, int]:
     asked = {size: resources.hugepages_name(size // 1024) for size in limits.page_sizes}
     return MappingProxyType(
         {
-            size: conversions.whole_pages(_amount(amounts, name), size)
+            size: cgroup_settings.whole_pages(_amount(amounts, name), size)
             for size, name in asked.items()
         }
     )
@@ -211,7 +212,7 @@ def _high(limits: Limits, spec: Container) -> int | None:
     if limits.throttling_thousandths is None or request == limit:
         return None
     ceiling = limit or _amount(limits.allocatable, resources.MEMORY)
-    return conversions.memory_high_bytes(
+    return cgroup_settings.memory_high_bytes(
         request, ceiling, limits.throttling_thousandths, limits.page_bytes
     )
 
@@ -229,7 +230,7 @@ def _protected(limits: Limits, pods: Iterable[Pod]) -> int | None:
 
 
 def _whole(limits: Limits, size_bytes: int) -> int | None:
-    return conversions.whole_pages(size_bytes, limits.page_bytes) or None
+    return cgroup_settings.whole_pages(size_bytes, limits.page_bytes) or None
 
 
 def _sum(pods: Iterable[Pod], resource: str) -> int:

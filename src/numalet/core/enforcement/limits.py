@@ -10,7 +10,7 @@ from numalet.core.config import feature_gates, memory_qos, node_allocatable
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.kubelet_config import THROTTLING_FACTOR, KubeletConfig
 from numalet.core.config.releases.release import ReleaseRules
-from numalet.core.enforcement import conversions
+from numalet.core.enforcement import cgroup_settings
 from numalet.core.model import resources
 from numalet.core.model.machine_info import MachineInfo, NumaNodeInfo
 from numalet.core.model.pod import QosClass
@@ -39,7 +39,7 @@ class Limits(Value, kw_only=True):
     allocatable: Mapping[str, Quantity]
     page_sizes: tuple[int, ...] = ()
     page_bytes: int = 4096
-    period_us: int = conversions.PERIOD_US
+    period_us: int = cgroup_settings.PERIOD_US
     has_quotas: bool = True
     pids_per_pod: int | None = None
     pids_for_pods: int | None = None

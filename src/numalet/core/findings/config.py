@@ -1,14 +1,95 @@
-"""Findings of the kubelet's own checks of its configuration at start."""
+"""Findings of the kubelet's own checks at start: of its configuration and its command line."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
+from numalet.core.model.go_text import GoText
+
+_WHY = "The kubelet ends at the first flag that it cannot parse; each release has its own flags."
 
 _GATES: Final = (
     "A feature gate can be set only if the release has it and has not locked it to one value."
 )
+_GATE_NEEDS: Final = (
+    "From release 1.35 on, an enabled feature gate requires every gate that its feature depends on."
+)
+
+
+class FlagUnknown(Finding):
+    sentence = "failed to parse kubelet flag: unknown flag: {flag}{hint}"
+    why = _WHY
+    fix = "correct {flag} or remove it"
+    kubelet_text = "failed to parse kubelet flag: unknown flag: {flag}"
+    flag: str
+    hint: str
+
+
+class FlagInvalid(Finding):
+    why = _WHY
+    fix = "correct the value of {flag}"
+    sentence = kubelet_text = (
+        "failed to parse kubelet flag: invalid argument {value:q} for {flag:q} flag: {problem}"
+    )
+    flag: GoText
+    value: GoText
+    problem: str
+
+
+class FlagSyntax(Finding):
+    why = _WHY
+    fix = "write flags as --name=value, with their two dashes"
+    sentence = kubelet_text = "failed to parse kubelet flag: {problem}"
+    problem: str
+
+
+class FlagArgument(Finding):
+    why = "The kubelet has no subcommands and takes no arguments besides its flags."
+    fix = "remove {word}, or write it into the flag before it: --name={word}"
+    sentence = kubelet_text = "unknown command {word}"
+    word: str
+
+
+class FlagShortCircuit(Finding):
+    why = "With such a flag the kubelet prints a text and exits."
+    fix = "remove {flag}"
+    sentence = "with {flag} the kubelet prints its {printed} and does not start"
+    flag: str
+    printed: str
+
+
+class FieldFinding(Finding):
+    """A field that the kubelet refuses; ``problem`` is its text, values included."""
+
+    field: str
+    problem: str
+
+
+class ConfigFieldValue(FieldFinding):
+    why = "The kubelet checks the values of fields before it starts."
+    fix = "correct {field}, or remove it"
+    sentence = kubelet_text = "invalid configuration: {problem}"
+
+
+class ConfigTracingRate(FieldFinding):
+    why = "Requests are traced at a rate per million."
+    fix = "set {field} to a number from 0 to 1000000"
+    sentence = kubelet_text = "{field}: Invalid value: {problem}"
+
+
+class ConfigFieldsConflict(FieldFinding):
+    why = "Some fields need another field, or exclude it."
+    fix = "remove {field}, or change {other}"
+    sentence = kubelet_text = "invalid configuration: {problem}"
+    other: str
+
+
+class ConfigFieldNeedsGate(FieldFinding):
+    why = "The kubelet reads some fields only if a feature gate is on."
+    fix = "remove {field}, or set featureGates.{gate} to true"
+    sentence = kubelet_text = "invalid configuration: {problem}"
+    gate: str
 
 
 class ConfigUndecided(WarningFinding):
@@ -92,11 +173,6 @@ class GateNeeds(Finding):
 
     gate: str
     needed: str
-
-
-_GATE_NEEDS: Final = (
-    "From release 1.35 on, an enabled feature gate requires every gate that its feature depends on."
-)
 
 
 class ConfigGateNeedsInFlag(GateNeeds):

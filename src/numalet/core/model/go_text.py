@@ -1,8 +1,13 @@
-"""Go's text format of small values, as the kubelet prints and parses them."""
+"""Go's text formats, as the kubelet prints and parses them: small values and durations.
+
+Go 1.23: ``time.ParseDuration`` and ``Duration.String``, whole nanoseconds.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from typing import Final
 
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
@@ -19,6 +24,22 @@ _ESCAPES: Final = {
     "\t": "\\t",
     "\v": "\\v",
 }
+
+MILLISECOND_NS: Final = 10**6
+SECOND_NS: Final = 10**9
+_UNITS_NS: Final = {
+    "ns": 1,
+    "us": 1000,
+    "\u00b5s": 1000,  # the micro sign
+    "\u03bcs": 1000,  # the Greek letter
+    "ms": MILLISECOND_NS,
+    "s": SECOND_NS,
+    "m": 60 * SECOND_NS,
+    "h": 3600 * SECOND_NS,
+}
+_PART: Final = re.compile(r"([0-9]*)(\.?)([0-9]*)([^0-9.]*)")
+_LARGEST: Final = 2**63 - 1
+_LONGEST_TEXT: Final = 200
 
 
 class GoNumberError(ValueError):
@@ -91,3 +112,75 @@ def _escaped(character: str) -> str:
     if code < 0x80:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+class DurationError(ValueError):
+    """The text is not a duration; ``go_text`` is Go's error text."""
+
+    def __init__(self, text: str, problem: str) -> None:
+        self.go_text = f"time: {problem} duration {quote(text)}"
+        super().__init__(self.go_text)
+
+
+def parse_duration_ns(text: str) -> int:
+    """Return the nanoseconds of a text; fractions of a nanosecond are cut off.
+
+    Raises ``DurationError`` if the text is not a duration, or one longer than about 292 years.
+    """
+    rest = text[1:] if text[:1] in ("+", "-") else text
+    if rest == "0":
+        return 0
+    if not rest or len(rest) > _LONGEST_TEXT:
+        raise DurationError(text, "invalid")
+    total_ns = 0
+    while rest:
+        part_ns, rest = _part(text, rest)
+        total_ns += part_ns
+    if total_ns > _LARGEST + (text[0] == "-"):
+        raise DurationError(text, "invalid")
+    return -total_ns if text[0] == "-" else total_ns
+
+
+def duration_seconds_of(text: str) -> float | None:
+    """Return the seconds of a duration text, unless it is invalid or negative."""
+    try:
+        length_ns = parse_duration_ns(text)
+    except DurationError:
+        return None
+    return None if length_ns < 0 else length_ns / SECOND_NS
+
+
+def _part(text: str, rest: str) -> tuple[int, str]:
+    """Return the nanoseconds of the first number with its unit, and the rest of the text."""
+    match = _PART.match(rest)
+    assert match is not None  # It matches the empty text too.
+    whole, _, decimals, unit = match.groups()
+    if not whole and not decimals:
+        raise DurationError(text, "invalid")
+    if not unit:
+        raise DurationError(text, "missing unit in")
+    if unit not in _UNITS_NS:
+        raise DurationError(text, f"unknown unit {quote(unit)} in")
+    number = Fraction(int((whole + decimals) or "0"), 10 ** len(decimals))
+    return int(number * _UNITS_NS[unit]), rest[match.end() :]
+
+
+def duration_text(duration_ns: int) -> str:
+    sign, size = "-" if duration_ns < 0 else "", abs(duration_ns)
+    if size == 0:
+        return "0s"
+    for unit in ("ns", "\u00b5s", "ms"):
+        if size < min(_UNITS_NS[unit] * 1000, SECOND_NS):
+            return f"{sign}{_decimal(size, _UNITS_NS[unit])}{unit}"
+    minutes, seconds_ns = divmod(size, 60 * SECOND_NS)
+    hours, minutes_left = divmod(minutes, 60)
+    printed = f"{_decimal(seconds_ns, SECOND_NS)}s"
+    if minutes:
+        printed = f"{minutes_left}m{printed}"
+    return f"{sign}{hours}h{printed}" if hours else f"{sign}{printed}"
+
+
+def _decimal(size_ns: int, unit_ns: int) -> str:
+    whole, rest = divmod(size_ns, unit_ns)
+    digits = str(rest).zfill(len(str(unit_ns)) - 1).rstrip("0") if rest else ""
+    return f"{whole}.{digits}" if digits else str(whole)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from numalet.core.admission import admit, lifecycle, roster
+from numalet.core.admission import lifecycle, roster
 from numalet.core.admission.decision import Decision
 from numalet.core.admission.recorder import SILENT, Recorder
 from numalet.core.admission.roster import Roster
@@ -59,7 +59,7 @@ class Node(ShownValue):
         """Decide this pod; return the next node and the decision."""
         if not isinstance(pod, Pod):
             raise TypeError(f"a Pod is expected, not {type(pod).__name__}; read_pods makes them")
-        decision = admit.admit(self.roster, self.snapshot, pod, recorder)
+        decision = lifecycle.admit(self.roster, self.snapshot, pod, recorder)
         return self.at(decision.after), decision
 
     def pod_started(self, pod_uid: str) -> Node:

@@ -12,7 +12,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Annotated, Final, Self, TypeAlias
 
-from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.enforcement.comparison import GuaranteeLevel
 from numalet.core.model.findings import Finding
 from numalet.core.model.value import Meta, Value, replace
 from numalet.core.workload.spec import Count

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from numalet.core.config.rules import TopologyPolicy
 from numalet.core.enforcement import desired
-from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.enforcement.comparison import GuaranteeLevel
 from numalet.core.model import cpu_set, resources
 from numalet.core.model.pod import Pod
 from numalet.core.model.quantity import Quantity

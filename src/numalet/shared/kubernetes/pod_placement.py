@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from numalet.core.enforcement.audit import Audit
+from numalet.core.enforcement.comparison import Audit
 from numalet.core.model import cpu_set, moments
 from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot import placement

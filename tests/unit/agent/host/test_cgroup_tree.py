@@ -11,7 +11,7 @@ import pytest
 from numalet.agent.host.cgroup_v2 import interface_files, root
 from numalet.agent.host.cgroup_v2.interface_files import SettingRefusal
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
-from numalet.core.enforcement.settings import NO_QUOTA, CgroupSettings
+from numalet.core.enforcement.cgroup_settings import NO_QUOTA, CgroupSettings
 from numalet.shared.findings.runtime import CgroupNoCgroupV2
 from running.fake_cgroups import FakeCgroups
 

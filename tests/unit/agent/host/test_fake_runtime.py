@@ -14,7 +14,7 @@ from numalet.agent.host.runtime import fake, fake_files
 from numalet.agent.host.runtime.fake import Ends, FakeProgram, FakeRuntime, fate_of
 from numalet.agent.host.runtime.fake_files import KeptRun
 from numalet.agent.host.runtime.port import Started
-from numalet.core.enforcement.settings import CgroupSettings
+from numalet.core.enforcement.cgroup_settings import CgroupSettings
 from numalet.core.model.pod import ContainerKey
 from running.process_builders import launch
 

@@ -8,7 +8,7 @@ import pytest
 
 from numalet.agent.host import kubelet_containers
 from numalet.agent.host.kubelet_containers import NamedContainer
-from numalet.core.enforcement.reality import MEMORY
+from numalet.core.enforcement.comparison import MEMORY
 from numalet.core.model.pod import ContainerKey
 from running import kubelet_node
 from running.kubelet_node import KubeletNode

@@ -23,8 +23,7 @@ from numalet.agent.kubelet.observed import (
 )
 from numalet.agent.telemetry import gauges
 from numalet.agent.telemetry import metrics as names
-from numalet.core.enforcement.levels import GuaranteeLevel
-from numalet.core.enforcement.reality import Reality
+from numalet.core.enforcement.comparison import GuaranteeLevel, Reality
 from numalet.core.model import input_error
 from numalet.core.model.findings import NoteFinding
 from numalet.core.model.pod import ContainerKey

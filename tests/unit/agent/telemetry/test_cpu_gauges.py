@@ -14,7 +14,7 @@ from numalet.agent.telemetry import metrics as names
 from numalet.core.config.behaviour import EXACT, NATIVE
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases import table
-from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.enforcement.comparison import GuaranteeLevel
 from numalet.core.model.pod import Pod, PodLevelResources, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.node import node as nodes

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from numalet.agent.telemetry import gauges
 from numalet.agent.telemetry import metrics as names
 from numalet.core.config.rules import CpuPolicy, CpuRules
-from numalet.core.enforcement.audit import Audit
-from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.enforcement.comparison import Audit, GuaranteeLevel
 from numalet.core.model.pod import ContainerKey
 from values import builders
 from values.builders import GI, machine, rules, simple

@@ -10,7 +10,7 @@ from numalet.agent.host.cgroup_v2 import root
 from numalet.agent.host.runtime.shim import watch
 from numalet.agent.telemetry import kubelet_log
 from numalet.cli import describe_view
-from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.enforcement.comparison import GuaranteeLevel
 from numalet.shared.findings import notes, runtime
 
 EVERY = (

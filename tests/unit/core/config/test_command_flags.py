@@ -5,7 +5,7 @@ from __future__ import annotations
 from numalet.core.config import start
 from numalet.core.config.kubelet_config import CommandFlag, KubeletConfig
 from numalet.core.config.rules import NodeRules, StartRefused, StartStage
-from numalet.core.findings.flags import FlagSyntax
+from numalet.core.findings.config import FlagSyntax
 from numalet.core.model.findings import Location
 from numalet.wording import kubelet_start
 from values import builders

@@ -14,7 +14,7 @@ from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases import table
 from numalet.core.config.releases.release import Gate, GateStage, Maturity, Release
 from numalet.core.config.rules import NodeRules, StartRefused, StartStage
-from numalet.core.findings.kubelet_fields import ConfigFieldValue
+from numalet.core.findings.config import ConfigFieldValue
 from numalet.core.model.findings import Location
 from numalet.core.model.machine_info import MachineInfo
 from numalet.wording import kubelet_start

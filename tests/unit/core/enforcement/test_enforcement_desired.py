@@ -12,8 +12,8 @@ from numalet.core.config.behaviour import EXACT, NATIVE
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases import table
 from numalet.core.enforcement import desired, limits
+from numalet.core.enforcement.cgroup_settings import NO_QUOTA, CgroupSettings
 from numalet.core.enforcement.limits import KernelLimits, Limits
-from numalet.core.enforcement.settings import NO_QUOTA, CgroupSettings
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.memory.ledger import MemoryBlock, MemoryLedger
 from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass

@@ -6,10 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from numalet.core.enforcement import drift
-from numalet.core.enforcement.audit import audit
-from numalet.core.enforcement.reality import Reality
-from numalet.core.enforcement.settings import NO_QUOTA, CgroupSettings
+from numalet.core.enforcement import comparison
+from numalet.core.enforcement.cgroup_settings import NO_QUOTA, CgroupSettings
+from numalet.core.enforcement.comparison import Reality, audit
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WANTED = CgroupSettings(
@@ -28,15 +27,15 @@ WANTED = CgroupSettings(
 
 
 def test_equal_settings_do_not_differ() -> None:
-    assert drift.differences(WANTED, WANTED) == ()
+    assert comparison.differences(WANTED, WANTED) == ()
 
 
 def test_what_nobody_wants_does_not_differ() -> None:
-    assert drift.differences(CgroupSettings(), WANTED) == ()
+    assert comparison.differences(CgroupSettings(), WANTED) == ()
 
 
 def test_every_setting_is_named_as_its_file() -> None:
-    assert drift.differences(WANTED, CgroupSettings()) == (
+    assert comparison.differences(WANTED, CgroupSettings()) == (
         "cpuset.cpus",
         "cpuset.mems",
         "memory.max",
@@ -54,13 +53,13 @@ def test_every_setting_is_named_as_its_file() -> None:
 
 def test_a_quota_in_another_period_differs() -> None:
     seen = CgroupSettings(cpu_quota_us=1000, cpu_period_us=50_000)
-    assert drift.differences(CgroupSettings(cpu_quota_us=1000), seen) == ("cpu.max",)
+    assert comparison.differences(CgroupSettings(cpu_quota_us=1000), seen) == ("cpu.max",)
 
 
 def test_a_quota_that_nobody_shall_have_differs_from_any_quota() -> None:
     none = CgroupSettings(cpu_quota_us=NO_QUOTA, cpu_period_us=10_000)
-    assert drift.differences(none, CgroupSettings()) == ()
-    assert drift.differences(none, CgroupSettings(cpu_quota_us=1000)) == ("cpu.max",)
+    assert comparison.differences(none, CgroupSettings()) == ()
+    assert comparison.differences(none, CgroupSettings(cpu_quota_us=1000)) == ("cpu.max",)
 
 
 def _reality(cpus: set[int], nodes: tuple[int, ...], **pages: dict[int, int]) -> Reality:

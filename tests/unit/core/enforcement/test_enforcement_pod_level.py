@@ -13,7 +13,7 @@ from numalet.core.config.behaviour import EXACT
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases import table
 from numalet.core.enforcement import desired, limits
-from numalet.core.enforcement.settings import NO_QUOTA, CgroupSettings
+from numalet.core.enforcement.cgroup_settings import NO_QUOTA, CgroupSettings
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.model import pod_demand
 from numalet.core.model.pod import Container, Pod, QosClass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.core.enforcement import kubepods
+from numalet.core.enforcement import cgroup_paths
 
 ID = "0123456789abcdef" * 4
 UID = "6b1c4e0e-2f31-4c3b-9a54-7c7d6a8c2f10"
@@ -25,7 +25,7 @@ UID = "6b1c4e0e-2f31-4c3b-9a54-7c7d6a8c2f10"
     ],
 )
 def test_a_pod_s_cgroup_has_its_uid(name: str, uid: str | None) -> None:
-    assert uid == kubepods.pod_uid(name)
+    assert uid == cgroup_paths.pod_uid(name)
 
 
 @pytest.mark.parametrize(
@@ -42,4 +42,4 @@ def test_a_pod_s_cgroup_has_its_uid(name: str, uid: str | None) -> None:
     ],
 )
 def test_a_container_s_cgroup_has_its_id(name: str, found: str | None) -> None:
-    assert found == kubepods.container_id(name)
+    assert found == cgroup_paths.container_id(name)

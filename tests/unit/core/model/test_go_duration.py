@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.core.model import go_duration
-from numalet.core.model.go_duration import DurationError
+from numalet.core.model import go_text
+from numalet.core.model.go_text import DurationError
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,8 @@ from numalet.core.model.go_duration import DurationError
     ],
 )
 def test_a_duration_is_read_and_printed_as_in_go(text: str, duration_ns: int, printed: str) -> None:
-    assert duration_ns == go_duration.parse_ns(text)
-    assert printed == go_duration.text(duration_ns)
+    assert duration_ns == go_text.parse_duration_ns(text)
+    assert printed == go_text.duration_text(duration_ns)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_duration_is_read_and_printed_as_in_go(text: str, duration_ns: int, pr
 )
 def test_what_is_no_duration_is_refused_in_gos_words(text: str, words: str) -> None:
     with pytest.raises(DurationError) as raised:
-        go_duration.parse_ns(text)
+        go_text.parse_duration_ns(text)
 
     assert words == raised.value.go_text
 
@@ -62,4 +62,4 @@ def test_what_is_no_duration_is_refused_in_gos_words(text: str, words: str) -> N
     [("1m30s", 90.0), ("100ms", 0.1), ("0s", 0.0), ("-1s", None), ("5", None), ("", None)],
 )
 def test_a_length_of_time_is_in_seconds_and_never_below_0(text: str, seconds: float | None) -> None:
-    assert go_duration.seconds_of(text) == seconds
+    assert go_text.duration_seconds_of(text) == seconds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.enforcement.comparison import GuaranteeLevel
 from numalet.core.workload import folding
 from numalet.core.workload.records import PodRecord
 from numalet.core.workload.run import Cause, ContainerPhase, Deletion, Exit, ExitReason

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.enforcement.comparison import GuaranteeLevel
 from numalet.core.model.findings import Findings
 from numalet.core.workload import folding
 from numalet.core.workload.records import PodRecord

@@ -14,9 +14,9 @@ from types import MappingProxyType
 from typing import Final
 
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
-from numalet.core.enforcement import conversions, drift
-from numalet.core.enforcement.reality import FILE, MEMORY
-from numalet.core.enforcement.settings import NO_QUOTA, CgroupSettings
+from numalet.core.enforcement import cgroup_settings, comparison
+from numalet.core.enforcement.cgroup_settings import NO_QUOTA, CgroupSettings
+from numalet.core.enforcement.comparison import FILE, MEMORY
 from numalet.core.model import cpu_set, input_error, resources
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.findings import Location
@@ -28,24 +28,24 @@ UNLIMITED: Final = "max"
 
 def settings(tree: CgroupTree, path: str, page_sizes: Iterable[int]) -> CgroupSettings:
     """Read the settings. A missing file is a missing setting. Raises ``OSError``."""
-    cpu_max = (tree.read(path, drift.CPU_MAX) or UNLIMITED).split()
-    pages = {size: _number(tree.read(path, drift.hugetlb_max(size))) for size in page_sizes}
-    group = _number(tree.read(path, drift.OOM_GROUP))
-    mems = _set(tree.read(path, drift.MEMS))
+    cpu_max = (tree.read(path, comparison.CPU_MAX) or UNLIMITED).split()
+    pages = {size: _number(tree.read(path, comparison.hugetlb_max(size))) for size in page_sizes}
+    group = _number(tree.read(path, comparison.OOM_GROUP))
+    mems = _set(tree.read(path, comparison.MEMS))
     return CgroupSettings(
-        cpus=_set(tree.read(path, drift.CPUS)),
+        cpus=_set(tree.read(path, comparison.CPUS)),
         memory_nodes=None if mems is None else tuple(sorted(mems)),
-        memory_max_bytes=_number(tree.read(path, drift.MEMORY_MAX)),
-        memory_high_bytes=_number(tree.read(path, drift.MEMORY_HIGH)),
-        memory_min_bytes=_number(tree.read(path, drift.MEMORY_MIN)),
-        swap_max_bytes=_number(tree.read(path, drift.SWAP_MAX)),
+        memory_max_bytes=_number(tree.read(path, comparison.MEMORY_MAX)),
+        memory_high_bytes=_number(tree.read(path, comparison.MEMORY_HIGH)),
+        memory_min_bytes=_number(tree.read(path, comparison.MEMORY_MIN)),
+        swap_max_bytes=_number(tree.read(path, comparison.SWAP_MAX)),
         hugetlb_max_bytes=MappingProxyType(
             {size: limit for size, limit in pages.items() if limit is not None}
         ),
-        cpu_weight=_number(tree.read(path, drift.CPU_WEIGHT)),
+        cpu_weight=_number(tree.read(path, comparison.CPU_WEIGHT)),
         cpu_quota_us=_number(cpu_max[0]),
         cpu_period_us=int(cpu_max[1]) if len(cpu_max) > 1 else CgroupSettings().cpu_period_us,
-        pids_max=_number(tree.read(path, drift.PIDS_MAX)),
+        pids_max=_number(tree.read(path, comparison.PIDS_MAX)),
         oom_group=None if group is None else bool(group),
     )
 
@@ -101,7 +101,7 @@ def _differences(tree: CgroupTree, path: str, wanted: CgroupSettings) -> tuple[s
     seen = settings(tree, path, wanted.hugetlb_max_bytes)
     # Only settings that differ are written: the caller reports the written names as corrected
     # drift.
-    names = drift.differences(wanted, seen)
+    names = comparison.differences(wanted, seen)
     return tuple(name for name in names if tree.read(path, name) is not None)
 
 
@@ -109,7 +109,7 @@ def _overruled(
     tree: CgroupTree, path: str, wanted: CgroupSettings, texts: Mapping[str, str]
 ) -> SettingRefusal | None:
     """Return the first set that differs from its ``.effective`` file."""
-    for name, each in ((drift.CPUS, wanted.cpus), (drift.MEMS, wanted.memory_nodes)):
+    for name, each in ((comparison.CPUS, wanted.cpus), (comparison.MEMS, wanted.memory_nodes)):
         if not each:
             continue
         in_force = effective(tree, path, name)
@@ -123,21 +123,21 @@ def _overruled(
 def _texts(wanted: CgroupSettings) -> dict[str, str]:
     quota = UNLIMITED if wanted.cpu_quota_us == NO_QUOTA else wanted.cpu_quota_us
     numbers = {
-        drift.MEMORY_MAX: wanted.memory_max_bytes,
-        drift.MEMORY_HIGH: wanted.memory_high_bytes,
-        drift.MEMORY_MIN: wanted.memory_min_bytes,
-        drift.SWAP_MAX: wanted.swap_max_bytes,
-        drift.OOM_GROUP: None if wanted.oom_group is None else int(wanted.oom_group),
-        drift.CPU_WEIGHT: wanted.cpu_weight,
-        drift.PIDS_MAX: wanted.pids_max,
-        **{drift.hugetlb_max(size): each for size, each in wanted.hugetlb_max_bytes.items()},
+        comparison.MEMORY_MAX: wanted.memory_max_bytes,
+        comparison.MEMORY_HIGH: wanted.memory_high_bytes,
+        comparison.MEMORY_MIN: wanted.memory_min_bytes,
+        comparison.SWAP_MAX: wanted.swap_max_bytes,
+        comparison.OOM_GROUP: None if wanted.oom_group is None else int(wanted.oom_group),
+        comparison.CPU_WEIGHT: wanted.cpu_weight,
+        comparison.PIDS_MAX: wanted.pids_max,
+        **{comparison.hugetlb_max(size): each for size, each in wanted.hugetlb_max_bytes.items()},
     }
     # An empty text clears the set, so that the cgroup inherits its parent's again.
-    sets = {drift.CPUS: wanted.cpus or (), drift.MEMS: wanted.memory_nodes or ()}
+    sets = {comparison.CPUS: wanted.cpus or (), comparison.MEMS: wanted.memory_nodes or ()}
     return {
         **{name: cpu_set.text(each) for name, each in sets.items()},
         **{name: str(number) for name, number in numbers.items() if number is not None},
-        drift.CPU_MAX: f"{quota} {wanted.cpu_period_us}",
+        comparison.CPU_MAX: f"{quota} {wanted.cpu_period_us}",
     }
 
 
@@ -204,7 +204,7 @@ def pages(
     files = {node: size - shared.get(node, 0) for node, size in _sum(stat, _FILES).items()}
     kinds: dict[str, Mapping[int, int]] = {MEMORY: _sum(stat, _OWN), FILE: files}
     for size in page_sizes:
-        name = f"hugetlb.{conversions.hugetlb_name(size)}.numa_stat"
+        name = f"hugetlb.{cgroup_settings.hugetlb_name(size)}.numa_stat"
         huge = _numa_stat(tree, path, name).get("total", {})
         kinds[resources.hugepages_name(size // 1024)] = huge
     filled = {

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from numalet.core.enforcement import paths
+from numalet.core.enforcement import cgroup_paths
 from numalet.core.model.findings import BadInput, Location
 from numalet.shared.findings.runtime import CgroupHeld
 
@@ -42,7 +42,7 @@ class CgroupTree:
     def make(self, path: str) -> None:
         """Make the cgroup and its parents, with all controllers on."""
         # From the top down: a controller can only be turned on for children if the parent has it.
-        for above in paths.parents(path):
+        for above in cgroup_paths.parents(path):
             self.make_one(above)
             self._enable(above)
         self.make_one(path)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from numalet.agent.host.runtime.shim import attempt_files
-from numalet.core.enforcement import paths
+from numalet.core.enforcement import cgroup_paths
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value
 from numalet.io.files import atomic
@@ -115,19 +115,19 @@ class Attempts(Value):
 
     def of(self, key: ContainerKey, number: int) -> AttemptFolder:
         """Returns a folder whether or not it exists."""
-        folder = self.of_pod(key.pod_uid) / paths.segment(key.container) / str(number)
+        folder = self.of_pod(key.pod_uid) / cgroup_paths.segment(key.container) / str(number)
         return AttemptFolder(key, number, folder)
 
     def of_pod(self, uid: str) -> Path:
-        return self.folder / paths.segment(uid)
+        return self.folder / cgroup_paths.segment(uid)
 
     def all(self, uid: str | None = None) -> Iterator[AttemptFolder]:
         """Every attempt with a folder, of one pod or of all, sorted."""
         pods = _folders(self.folder) if uid is None else [self.of_pod(uid)]
         for pod in pods:
-            pod_uid = paths.name_of(pod.name) if uid is None else uid
+            pod_uid = cgroup_paths.name_of(pod.name) if uid is None else uid
             for container in _folders(pod):
-                name = paths.name_of(container.name)
+                name = cgroup_paths.name_of(container.name)
                 numbers = sorted(int(e.name) for e in _folders(container) if e.name.isdigit())
                 if pod_uid is not None and name is not None:
                     key = ContainerKey(pod_uid, name)
@@ -151,7 +151,7 @@ class Attempts(Value):
 
     def pods(self) -> tuple[str, ...]:
         """Uids of all pods that have a folder."""
-        names = (paths.name_of(folder.name) for folder in _folders(self.folder))
+        names = (cgroup_paths.name_of(folder.name) for folder in _folders(self.folder))
         return tuple(name for name in names if name is not None)
 
     def remove(self, uid: str) -> None:

@@ -24,10 +24,9 @@ from numalet.agent.host.procfs import Allowed, Area, AreaKind
 from numalet.agent.host.runtime.attempts import AttemptFolder
 from numalet.agent.host.runtime.port import Arranged, Capabilities, Launch, NotHeld
 from numalet.agent.host.runtime.shim import attempt_files, begin, process_tree
-from numalet.core.enforcement import drift
-from numalet.core.enforcement.levels import GuaranteeLevel
-from numalet.core.enforcement.reality import FILE, MEMORY, Reality
-from numalet.core.enforcement.settings import CgroupSettings
+from numalet.core.enforcement import comparison
+from numalet.core.enforcement.cgroup_settings import CgroupSettings
+from numalet.core.enforcement.comparison import FILE, MEMORY, GuaranteeLevel, Reality
 from numalet.core.model import cpu_set, resources
 from numalet.core.model.findings import BadInput
 from numalet.core.model.value import Value
@@ -190,7 +189,7 @@ def move_all(pids: Iterable[int], wanted: CgroupSettings) -> tuple[str, ...]:
                 if os.sched_getaffinity(thread) != wanted.cpus:
                     os.sched_setaffinity(thread, wanted.cpus)
                     moved = True
-    return (drift.CPUS,) if moved else ()
+    return (comparison.CPUS,) if moved else ()
 
 
 def _threads(pid: int) -> Iterable[int]:

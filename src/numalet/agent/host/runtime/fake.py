@@ -26,9 +26,9 @@ from numalet.agent.host.runtime.port import (
     Reality,
     Started,
 )
-from numalet.core.enforcement import drift, paths
-from numalet.core.enforcement.levels import GuaranteeLevel
-from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.core.enforcement import cgroup_paths
+from numalet.core.enforcement.cgroup_settings import CgroupSettings, ContainerSettings
+from numalet.core.enforcement.comparison import GuaranteeLevel, differences
 from numalet.core.model.pod import ContainerKey, ContainerKind
 from numalet.core.model.value import Value, replace
 from numalet.core.workload.run import Exit, ExitReason
@@ -209,7 +209,7 @@ class FakeRuntime:
         if settings.path in self.refusals:
             return self.refusals[settings.path]
         before, wanted = entry.settings or CgroupSettings(), settings.cgroup
-        changed = drift.differences(wanted, before)
+        changed = differences(wanted, before)
         # Save before the change in memory, so that a failed write changes nothing.
         self._save(replace(entry, settings=wanted))
         entry.settings = wanted
@@ -234,7 +234,7 @@ class FakeRuntime:
             await asyncio.to_thread(fake_files.forget, self._folder, pod_uid)
         for key in [key for key in self._entries if key.pod_uid == pod_uid]:
             del self._entries[key]
-        pod = paths.pod_segment(pod_uid)
+        pod = cgroup_paths.pod_segment(pod_uid)
         for path in [path for path in self.tree if path.endswith(pod)]:
             del self.tree[path]
 

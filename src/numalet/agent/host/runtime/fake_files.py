@@ -14,7 +14,7 @@ from typing import Annotated, Final, TypeVar
 
 import msgspec
 
-from numalet.core.enforcement.settings import CgroupSettings
+from numalet.core.enforcement.cgroup_settings import CgroupSettings
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Mutable
 from numalet.core.workload.run import Exit, ExitReason

@@ -14,9 +14,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Protocol
 
-from numalet.core.enforcement.levels import GuaranteeLevel
-from numalet.core.enforcement.reality import Reality as Reality
-from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.core.enforcement.cgroup_settings import CgroupSettings, ContainerSettings
+from numalet.core.enforcement.comparison import GuaranteeLevel
+from numalet.core.enforcement.comparison import Reality as Reality
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value

@@ -39,9 +39,9 @@ from numalet.agent.host.runtime.port import (
     Started,
 )
 from numalet.agent.host.runtime.shim import attempt_files
-from numalet.core.enforcement import paths
-from numalet.core.enforcement.levels import GuaranteeLevel
-from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.core.enforcement import cgroup_paths
+from numalet.core.enforcement.cgroup_settings import CgroupSettings, ContainerSettings
+from numalet.core.enforcement.comparison import GuaranteeLevel
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.pod import ContainerKey
 from numalet.shared.findings.runtime import (
@@ -52,7 +52,7 @@ from numalet.shared.findings.runtime import (
     RuntimeStorage,
 )
 
-_PARENTS: Final = (paths.ROOT, paths.BURSTABLE, paths.BEST_EFFORT)
+_PARENTS: Final = (cgroup_paths.ROOT, cgroup_paths.BURSTABLE, cgroup_paths.BEST_EFFORT)
 _PAUSE_SECONDS: Final = 0.01
 """Poll interval for events without a descriptor: an empty cgroup, a released lock."""
 
@@ -202,7 +202,7 @@ class ProcessRuntime:
             raise _busy(str(self._attempts.of_pod(pod_uid)))
         # The QoS class is not recorded, so try every parent.
         for tree, parent in product(trees, _PARENTS):
-            path = "/".join(filter(None, (parent, paths.pod_segment(pod_uid))))
+            path = "/".join(filter(None, (parent, cgroup_paths.pod_segment(pod_uid))))
             if tree.exists(path):
                 tree.kill(path)
                 if not await self._until(partial(tree.remove, path)):
@@ -217,8 +217,10 @@ class ProcessRuntime:
         tree = self._ground.tree
         for parent in _PARENTS if tree is not None else ():
             assert tree is not None
-            names = (n for n in tree.children(parent) if n.startswith(paths.POD_PREFIX))
-            uids = (paths.name_of(name.removeprefix(paths.POD_PREFIX)) for name in names)
+            names = (n for n in tree.children(parent) if n.startswith(cgroup_paths.POD_PREFIX))
+            uids = (
+                cgroup_paths.name_of(name.removeprefix(cgroup_paths.POD_PREFIX)) for name in names
+            )
             pods |= {uid for uid in uids if uid is not None}
         return sorted(pods)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from numalet.core.config.releases import flag_table
-from numalet.core.findings.flags import FlagArgument, FlagSyntax
+from numalet.core.findings.config import FlagArgument, FlagSyntax
 from numalet.core.model.findings import Finding
 from numalet.core.model.value import Value
 from numalet.io.documents.kubelet import command_text

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from numalet.core.config import kubelet_fields
 from numalet.core.config.kubelet_config import KubeletConfig
-from numalet.core.model import go_duration
+from numalet.core.model import go_text
 from numalet.core.model.findings import BadInput, Location
 from numalet.io.documents.kubelet.kubelet_types import go_kind
 from numalet.io.findings.config_files import ConfigFileKind, ConfigFileNotAMapping
@@ -57,7 +57,7 @@ def configz(config: KubeletConfig) -> dict[str, Any]:
 
 def _plain(value: Any, of_type: str) -> Any:
     if of_type == "duration":
-        return go_duration.text(value)
+        return go_text.duration_text(value)
     if of_type == "[]v1beta1.MemoryReservation":
         return [
             {

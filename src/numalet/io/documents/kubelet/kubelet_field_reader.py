@@ -8,9 +8,9 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from numalet.core.config.kubelet_config import ReservedMemory
-from numalet.core.model import go_duration, input_error
+from numalet.core.model import go_text, input_error
 from numalet.core.model.findings import Findings, Location
-from numalet.core.model.go_duration import DurationError
+from numalet.core.model.go_text import DurationError
 from numalet.core.model.quantity import Quantity
 from numalet.core.model.quantity_error import QuantityError
 from numalet.io.documents.kubelet import kubelet_types
@@ -101,7 +101,7 @@ class FieldReader:
 
     def _duration(self, place: str, text: str) -> int | None:
         try:
-            return go_duration.parse_ns(text)
+            return go_text.parse_duration_ns(text)
         except DurationError as error:
             self.findings.add(
                 input_error.Invalid(

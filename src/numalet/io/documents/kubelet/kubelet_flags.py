@@ -17,11 +17,10 @@ from numalet.core.config.memory_policy import ReservedMemoryError
 from numalet.core.config.releases import flag_table
 from numalet.core.config.releases.release import Release
 from numalet.core.config.releases.table import DEFAULT
-from numalet.core.findings.flags import FlagInvalid, FlagShortCircuit
-from numalet.core.model import go_duration, go_text
+from numalet.core.findings.config import FlagInvalid, FlagShortCircuit
+from numalet.core.model import go_text
 from numalet.core.model.findings import BadInput, Finding, Location
-from numalet.core.model.go_duration import DurationError
-from numalet.core.model.go_text import GoNumberError, GoText
+from numalet.core.model.go_text import DurationError, GoNumberError, GoText
 from numalet.core.model.value import Value, replace
 
 _FEATURE_GATES: Final = "--feature-gates"
@@ -176,7 +175,7 @@ def _integer(values: Sequence[str]) -> int:
 
 def _duration(values: Sequence[str]) -> int:
     try:
-        return go_duration.parse_ns(values[-1])
+        return go_text.parse_duration_ns(values[-1])
     except DurationError as error:
         raise _FlagError(error.go_text) from None
 

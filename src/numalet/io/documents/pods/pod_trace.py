@@ -20,7 +20,7 @@ from typing import Any, Final
 import msgspec
 
 from numalet.core.cluster.cluster import Arrival, ClusterPod
-from numalet.core.model import go_duration, input_error
+from numalet.core.model import go_text, input_error
 from numalet.core.model.findings import BadInput, Findings, Location
 from numalet.core.model.value import replace
 from numalet.io.documents.pods import pod_shapes
@@ -210,8 +210,8 @@ def _seconds(value: object) -> float | None:
         seconds = float(value) if isinstance(value, int | float) else float(str(value).strip())
     except (ValueError, OverflowError):
         try:
-            seconds = go_duration.parse_ns(str(value).strip()) / go_duration.SECOND_NS
-        except go_duration.DurationError:
+            seconds = go_text.parse_duration_ns(str(value).strip()) / go_text.SECOND_NS
+        except go_text.DurationError:
             return None
     # Infinity and NaN fail this comparison, too.
     return seconds if 0 <= seconds <= _LONGEST_SECONDS else None

@@ -1,17 +1,27 @@
-"""The path of a cgroup below the root of all pods, in the kubelet's layout.
+"""The paths of cgroups: those that the agent makes, and those of a kubelet.
 
-Guaranteed pods are at the root, the others below ``burstable`` and ``besteffort``; a pod's cgroup
-is ``pod`` and its uid, with its containers' cgroups in it by name. Names are from manifests and may
-be anything, so every character except letters, digits, ``-`` and ``_`` is escaped as ``%`` and two
-hexadecimal digits. No name can therefore lead elsewhere, or equal a control file of the kernel,
-because those contain dots.
+Below the root of all pods, Guaranteed pods are at the root, the others below ``burstable`` and
+``besteffort``; a pod's cgroup is ``pod`` and its uid, with its containers' cgroups in it by name.
+Names are from manifests and may be anything, so every character except letters, digits, ``-`` and
+``_`` is escaped as ``%`` and two hexadecimal digits. No name can therefore lead elsewhere, or equal
+a control file of the kernel, because those contain dots.
 
 Kubelet: ``qosContainerManagerImpl``, ``podContainerManagerImpl.GetPodContainerName``, v1.32.
+
+A kubelet's cgroups are recognized by name. A pod's cgroup has its uid in its name, a container's
+the id from the container runtime; both have two formats, one for each cgroup driver::
+
+    kubepods/burstable/podUID/ID                                                      cgroupfs
+    kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podUID.slice/x-ID.scope  systemd
+
+With systemd a dash in a uid is an underscore. Other cgroups of the container runtime
+(``crio-conmon-ID``) are not containers. Kubelet v1.32: ``CgroupName.ToSystemd``.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 import string
 from typing import Final
 
@@ -35,6 +45,19 @@ _PARENTS: Final = {
     QosClass.BURSTABLE: BURSTABLE,
     QosClass.BEST_EFFORT: BEST_EFFORT,
 }
+
+ROOTS: Final = (
+    "kubepods.slice",
+    "kubepods",
+    "kubelet.slice/kubelet-kubepods.slice",
+    "kubelet/kubepods",
+)
+"""The parent cgroup of all pods, below the root of the cgroup file system."""
+
+_POD: Final = re.compile(r"pod(?P<uid>[^/.]+)")
+_POD_SLICE: Final = re.compile(r"(?:.+-)?pod(?P<uid>[^/.-]+)\.slice")
+_ID: Final = re.compile(r"(?:(?P<by>[a-z0-9-]+)-)?(?P<id>[0-9a-f]{64})(?:\.scope)?")
+_NO_CONTAINERS: Final = ("conmon",)
 
 
 def segment(name: str) -> str:
@@ -91,3 +114,17 @@ def _below(parent: str, name: str) -> str:
 
 def _escaped(letter: str) -> str:
     return "".join(f"%{byte:02X}" for byte in letter.encode("utf-8", "surrogatepass"))
+
+
+def pod_uid(name: str) -> str | None:
+    if match := _POD_SLICE.fullmatch(name):
+        return match["uid"].replace("_", "-")
+    match = _POD.fullmatch(name)
+    return None if match is None else match["uid"]
+
+
+def container_id(name: str) -> str | None:
+    match = _ID.fullmatch(name)
+    if match is None or any(word in (match["by"] or "") for word in _NO_CONTAINERS):
+        return None
+    return match["id"]

@@ -1,4 +1,4 @@
-"""The kubelet's formulas: from requests and limits to the kernel's numbers.
+"""The kernel's settings for a container and for a level of the cgroup tree, and their formulas.
 
 Integers with the kubelet's rounding. Sizes are rounded down to whole pages, like in the kernel, so
 that the value read back equals the value written. Kubelet v1.32: ``cm.MilliCPUToShares``,
@@ -7,10 +7,16 @@ that the value read back equals the value written. Kubelet v1.32: ``cm.MilliCPUT
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
+from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass
+from numalet.core.model.value import Value
+
+NO_QUOTA: Final = -1
+"""Desired quota: unlimited. Removes an existing one."""
 
 MIN_SHARES: Final = 2
 MAX_SHARES: Final = 262_144
@@ -27,6 +33,42 @@ NODE_CRITICAL: Final = "system-node-critical"
 _KIB: Final = 1 << 10
 _MIB: Final = 1 << 20
 _GIB: Final = 1 << 30
+
+
+class CgroupSettings(Value, kw_only=True):
+    """The settings to write into one cgroup, or read from it.
+
+    Desired: None and missing sizes leave the setting unchanged. Observed: None is unlimited, or a
+    missing file. ``cpus`` and ``memory_nodes`` are ``cpuset.cpus`` and ``cpuset.mems``; if empty,
+    the cgroup inherits its parent's set. ``cpu_quota_us`` per ``cpu_period_us`` is ``cpu.max``,
+    with ``NO_QUOTA`` for unlimited; ``hugetlb_max_bytes`` is by page size in bytes; ``oom_group``
+    is ``memory.oom.group``.
+    """
+
+    cpus: CpuSet | None = None
+    memory_nodes: tuple[int, ...] | None = None
+    memory_max_bytes: int | None = None
+    memory_high_bytes: int | None = None
+    memory_min_bytes: int | None = None
+    swap_max_bytes: int | None = None
+    hugetlb_max_bytes: Mapping[int, int] = MappingProxyType({})
+    cpu_weight: int | None = None
+    cpu_quota_us: int | None = None
+    cpu_period_us: int = 100_000
+    pids_max: int | None = None
+    oom_group: bool | None = None
+
+
+class ContainerSettings(Value, kw_only=True):
+    """All settings of one container: its cgroup, and those of its processes.
+
+    ``path`` is the cgroup of the container below the root of all pods, such as
+    ``burstable/podUID/NAME``.
+    """
+
+    path: str
+    cgroup: CgroupSettings
+    oom_score_adj: int = 0
 
 
 def cpu_shares(request_milli: int) -> int:
