@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final
 
-import msgspec
-
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.model import input_error, node_constraints
 from numalet.core.model.findings import Finding, Findings, Location, Severity
@@ -24,7 +22,6 @@ from numalet.io.documents.pods.pod_document import PodIdentity
 from numalet.io.documents.pods.pod_resources import PodSource
 from numalet.io.documents.pods.pod_table import checking
 from numalet.io.documents.pods.pod_table.table import POD, TYPES
-from numalet.io.documents.pods.workload_container import SecurityContext
 from numalet.io.documents.text import typed
 from numalet.io.documents.text.typed import Place
 
@@ -175,15 +172,6 @@ class WorkloadOptions(Value, kw_only=True):
     unknown_fields: Severity = Severity.ERROR
 
 
-class _Spec(msgspec.Struct, rename="camel", frozen=True):
-    containers: list[Any] | None = None
-    init_containers: list[Any] | None = None
-    restart_policy: str | None = None
-    termination_grace_period_seconds: int | None = None
-    priority_class_name: str | None = None
-    security_context: SecurityContext | None = None
-
-
 def decode_workload(
     value: object, place: Place, options: WorkloadOptions, findings: Findings
 ) -> Workload | None:
@@ -246,39 +234,35 @@ def _is_pod(value: Mapping[Any, Any], place: Place, findings: Findings) -> bool:
 
 def _workload(
     value: Mapping[Any, Any], pod: Pod, place: Place, options: WorkloadOptions, findings: Findings
-) -> Workload | None:
-    at_spec = place.member("spec")
-    raw = value.get("spec") or {}
-    spec = typed.decode(raw, _Spec, at_spec, findings)
-    if spec is None:
-        return None
-    ignored = workload_fields.check_pod(raw, at_spec, options.behaviour, findings)
+) -> Workload:
+    # ``pod_document`` has checked the types of all members.
+    at_spec, spec = place.member("spec"), value["spec"]
+    ignored = workload_fields.check_pod(spec, at_spec, options.behaviour, findings)
     reading = workload_container.Reading(
-        pod_security=spec.security_context or SecurityContext(),
+        pod_security=spec.get("securityContext") or {},
         at_pod_security=at_spec.member("securityContext"),
         program_needed=options.programs is Programs.COMMAND,
         behaviour=options.behaviour,
         findings=findings,
         ignored=ignored,
     )
-    lists = (("initContainers", spec.init_containers), ("containers", spec.containers))
     placed = [
         (each, at_spec.member(name).item(index))
-        for name, each_list in lists
-        for index, each in enumerate(each_list or ())
+        for name in ("initContainers", "containers")
+        for index, each in enumerate(spec.get(name) or ())
     ]
-    specs = [
+    specs = tuple(
         workload_container.read(each, container.kind, at, reading)
         for (each, at), container in zip(placed, pod.containers(), strict=True)
-    ]
+    )
     workload_fields.say_ignored(ignored, at_spec, findings)
     return Workload(
         # The source decides, whatever the annotations say.
         pod=replace(pod, is_static=options.source is WorkloadSource.FILE),
-        containers=tuple(each for each in specs if each is not None),
-        restart_policy=RestartPolicy(spec.restart_policy or "Always"),
-        grace_period_seconds=_grace(spec.termination_grace_period_seconds, at_spec, findings),
-        priority_class=spec.priority_class_name or "",
+        containers=specs,
+        restart_policy=RestartPolicy(spec.get("restartPolicy") or "Always"),
+        grace_period_seconds=_grace(spec.get("terminationGracePeriodSeconds"), at_spec, findings),
+        priority_class=spec.get("priorityClassName") or "",
         source=options.source,
         origin=options.origin,
         manifest=_with_defaults(value, pod, options.node_name),

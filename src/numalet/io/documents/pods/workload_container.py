@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
-
-import msgspec
 
 from numalet.core.config.behaviour import Behaviour
 from numalet.core.model import input_error
@@ -22,34 +20,10 @@ from numalet.io.documents.text.typed import Place
 _VARIABLE: Final = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 
 
-class SecurityContext(msgspec.Struct, rename="camel", frozen=True):
-    """The part of a security context that applies to a program of the host."""
-
-    run_as_user: int | None = None
-    run_as_group: int | None = None
-    run_as_non_root: bool | None = None
-
-
-class _Variable(msgspec.Struct, rename="camel", frozen=True):
-    name: str = ""
-    value: str | None = None
-    value_from: dict[str, Any] | None = None
-
-
-class _Container(msgspec.Struct, rename="camel", frozen=True):
-    name: str
-    image: str | None = None
-    command: list[str] | None = None
-    args: list[str] | None = None
-    env: list[_Variable] | None = None
-    working_dir: str | None = None
-    security_context: SecurityContext | None = None
-
-
 class Reading(Value, kw_only=True):
     """Shared by the containers of one pod; ``ignored`` collects the fields for its one note."""
 
-    pod_security: SecurityContext
+    pod_security: Mapping[str, Any]
     at_pod_security: Place
     program_needed: bool
     behaviour: Behaviour
@@ -60,17 +34,15 @@ class Reading(Value, kw_only=True):
 
 def read(
     value: Mapping[str, Any], kind: ContainerKind, place: Place, reading: Reading
-) -> ContainerSpec | None:
-    findings = reading.findings
-    container = typed.decode(value, _Container, place, findings)
-    if container is None:
-        return None
+) -> ContainerSpec:
+    """Read a container whose members have the right types."""
+    findings, command, args = reading.findings, value.get("command"), value.get("args")
     ignored = workload_fields.check_container(value, kind, place, reading.behaviour, findings)
     if reading.program_needed:
-        if not container.command and not container.args:
+        if not command and not args:
             findings.add(
                 input_error.Required(
-                    f"container {container.name!r} has neither a command nor args",
+                    f"container {value['name']!r} has neither a command nor args",
                     expected="a command, because the agent does not read images",
                     where=place.location,
                 )
@@ -78,29 +50,29 @@ def read(
     else:
         ignored.discard("image")
     reading.ignored.update(ignored)
-    env = _environment(container.env or (), place.member("env"), reading)
+    env = _environment(value.get("env") or (), place.member("env"), reading)
     variables = dict(env)
-    user, group = _ids(container.security_context, place.member("securityContext"), reading)
+    user, group = _ids(value.get("securityContext") or {}, place.member("securityContext"), reading)
     return ContainerSpec(
-        name=container.name,
+        name=value["name"],
         kind=kind,
-        image=container.image or "",
-        command=_words(container.command, variables, place.member("command"), reading),
-        args=_words(container.args, variables, place.member("args"), reading),
+        image=value.get("image") or "",
+        command=_words(command, variables, place.member("command"), reading),
+        args=_words(args, variables, place.member("args"), reading),
         env=env,
-        working_dir=_working_dir(container.working_dir, place.member("workingDir"), findings),
+        working_dir=_working_dir(value.get("workingDir"), place.member("workingDir"), findings),
         run_as_user=user,
         run_as_group=group,
     )
 
 
 def _environment(
-    variables: list[_Variable] | tuple[()], place: Place, reading: Reading
+    variables: Iterable[Mapping[str, Any]], place: Place, reading: Reading
 ) -> tuple[tuple[str, str], ...]:
     findings, known = reading.findings, dict[str, str]()
     result: list[tuple[str, str]] = []
     for index, variable in enumerate(variables):
-        at, name = place.item(index), variable.name
+        at, name = place.item(index), variable["name"]
         if _VARIABLE.fullmatch(name) is None:
             shown = typed.described(name)
             findings.add(
@@ -110,9 +82,9 @@ def _environment(
                     where=at.member("name").location,
                 )
             )
-        if variable.value_from:
+        if variable.get("valueFrom"):
             where = at.member("valueFrom").location
-            source = ", ".join(sorted(map(str, variable.value_from)))
+            source = ", ".join(sorted(map(str, variable["valueFrom"])))
             shown = typed.described(name)
             findings.add(
                 input_error.NotSupported(
@@ -125,7 +97,9 @@ def _environment(
                 )
             )
         # In order: a variable may refer to earlier ones, and a repeated one replaces its value.
-        known[name] = _expanded(variable.value or "", known, at.member("value"), reading, name)
+        known[name] = _expanded(
+            variable.get("value") or "", known, at.member("value"), reading, name
+        )
         result.append((name, known[name]))
     return tuple(result)
 
@@ -181,14 +155,12 @@ def _check_text(text: str, place: Place, findings: Findings) -> None:
         )
 
 
-def _ids(
-    own: SecurityContext | None, place: Place, reading: Reading
-) -> tuple[int | None, int | None]:
+def _ids(own: Mapping[str, Any], place: Place, reading: Reading) -> tuple[int | None, int | None]:
     """User and group; the container's settings override the pod's."""
-    own, of_pod, findings = own or SecurityContext(), reading.pod_security, reading.findings
-    user, _ = _stronger(own.run_as_user, of_pod.run_as_user, place, reading)
-    group, _ = _stronger(own.run_as_group, of_pod.run_as_group, place, reading)
-    non_root, at = _stronger(own.run_as_non_root, of_pod.run_as_non_root, place, reading)
+    findings = reading.findings
+    user, _ = _stronger("runAsUser", own, place, reading)
+    group, _ = _stronger("runAsGroup", own, place, reading)
+    non_root, at = _stronger("runAsNonRoot", own, place, reading)
     # Without a user the program would run as the agent's own user.
     if non_root and not user:
         shown = "no user" if user is None else "user 0"
@@ -202,5 +174,10 @@ def _ids(
     return user, group
 
 
-def _stronger(own: Any, of_pod: Any, place: Place, reading: Reading) -> tuple[Any, Place]:
-    return (own, place) if own is not None else (of_pod, reading.at_pod_security)
+def _stronger(
+    name: str, own: Mapping[str, Any], place: Place, reading: Reading
+) -> tuple[Any, Place]:
+    of_container = own.get(name)
+    if of_container is not None:
+        return of_container, place
+    return reading.pod_security.get(name), reading.at_pod_security
