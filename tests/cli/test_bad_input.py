@@ -11,6 +11,7 @@ import pytest
 from cli.commands import Runner
 from numalet.cli import output
 from numalet.cli.output import OutputFormat
+from numalet.core.model.findings import Severity
 from numalet.insight.output.findings_document import FindingsDocument
 
 MACHINE = ("-m", "2n16c2t", "--memory-per-node", "64Gi")
@@ -47,7 +48,7 @@ def test_bad_input_is_reported_as_a_document(
     document = msgspec.json.decode(ended.out, type=FindingsDocument)
     assert document.findings
     for finding in document.findings:
-        assert finding.severity == "error"
+        assert finding.severity is Severity.ERROR
         assert finding.message
         assert finding.message.splitlines()[0] in ended.err
 

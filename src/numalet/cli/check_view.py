@@ -137,7 +137,7 @@ def print_several_for_program(
 
 def _print_several_json(checks: Sequence[CheckCombination]) -> None:
     from numalet.insight.output import check_document
-    from numalet.insight.output.check_document import CheckCombinationDocument
+    from numalet.insight.output.check_document import CheckCombinationDocument, ChecksDocument
 
     results = []
     for each in checks:
@@ -148,7 +148,7 @@ def _print_several_json(checks: Sequence[CheckCombination]) -> None:
         results.append(
             CheckCombinationDocument(config=each.config, machine=each.machine, check=of_one)
         )
-    output.print_document(check_document.of_several(results), output.OutputFormat.JSON)
+    output.print_document(ChecksDocument(results=results), output.OutputFormat.JSON)
 
 
 def start_error(refused: StartRefused | None) -> str:

@@ -128,12 +128,13 @@ def _print_document(facts: ClusterFacts, shown: Sequence[FindingRow], chosen: Ou
     from numalet.cli import output
     from numalet.insight.output import check_document
 
-    document = check_document.of_doctor(
-        facts.server,
-        facts.version,
+    document = check_document.DoctorDocument(
+        server=facts.server,
+        version=facts.version,
         nodes=None if facts.nodes is None else len(facts.nodes),
         numa_nodes=None if facts.numa_nodes is None else len(facts.numa_nodes),
         classes=None if facts.class_names is None else len(facts.class_names),
-        rows=shown,
+        counts=check_document.counts(shown),
+        findings=[check_document.of_row(row) for row in shown],
     )
     output.print_document(document, chosen)

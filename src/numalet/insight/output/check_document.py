@@ -7,49 +7,37 @@ new field does not change it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal
-
-import msgspec
+from typing import Literal, TypeAlias
 
 from numalet.core.config.behaviour import EXACT, Behaviour, Mode
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import Severity
+from numalet.core.model.value import Value
 from numalet.insight.lint.rows import FindingRow
 from numalet.insight.lint.rules import Checked
+from numalet.insight.output import findings_document
+from numalet.insight.output.findings_document import FindingDocument
 from numalet.wording import kubelet_start
 
-SCHEMA: Final = "numalet.check/2"
-SCHEMA_OF_SEVERAL: Final = "numalet.checks/2"
+CheckStatus: TypeAlias = Literal["starts", "does-not-start", "undecided", "unusable"]
 
 
-class CheckPlaceDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Where: file or flag, line counted from 1, path in the document."""
-
-    document: str = ""
-    line: int | None = None
-    path: str = ""
-
-
-class CheckFindingDocument(msgspec.Struct, kw_only=True):
+class CheckFindingDocument(FindingDocument, kw_only=True):
     """One finding. ``kubelet`` is the exact text of the kubelet, or null."""
 
-    code: str
-    severity: Literal["error", "warning", "note"]
-    place: CheckPlaceDocument
-    message: str
     kubelet: str | None
     rule: str
     fix: str
 
 
-class StartErrorDocument(msgspec.Struct, kw_only=True):
+class StartErrorDocument(Value, kw_only=True):
     """The error text of the kubelet that does not start, and the stage of its start."""
 
     stage: str
     text: str
 
 
-class CheckDocument(msgspec.Struct, kw_only=True):
+class CheckDocument(Value, kw_only=True, tag_field="schema", tag="numalet.check/2"):
     """The result of a check. ``start_error`` is null if the kubelet starts.
 
     ``release`` is the checked release of the kubelet. ``status`` is ``undecided`` if the start
@@ -58,10 +46,9 @@ class CheckDocument(msgspec.Struct, kw_only=True):
     other conditions of a start, which were not checked.
     """
 
-    schema: Literal["numalet.check/2"]
     mode: Mode
     release: str | None
-    status: Literal["starts", "does-not-start", "undecided", "unusable"]
+    status: CheckStatus
     starts: bool | None
     start_error: StartErrorDocument | None
     skipped_checks: list[str]
@@ -69,7 +56,7 @@ class CheckDocument(msgspec.Struct, kw_only=True):
     findings: list[CheckFindingDocument]
 
 
-class CheckCombinationDocument(msgspec.Struct, kw_only=True):
+class CheckCombinationDocument(Value, kw_only=True):
     """One configuration on one machine, with their names from the command line.
 
     ``config`` is null without a file, ``machine`` null for the machine that the command runs on.
@@ -80,18 +67,13 @@ class CheckCombinationDocument(msgspec.Struct, kw_only=True):
     check: CheckDocument
 
 
-class ChecksDocument(msgspec.Struct, kw_only=True):
+class ChecksDocument(Value, kw_only=True, tag_field="schema", tag="numalet.checks/2"):
     """The results of several configurations or machines: every combination, configurations first.
 
     Each ``check`` is the document of a check of this combination alone.
     """
 
-    schema: Literal["numalet.checks/2"]
     results: list[CheckCombinationDocument]
-
-
-def of_several(results: list[CheckCombinationDocument]) -> ChecksDocument:
-    return ChecksDocument(schema=SCHEMA_OF_SEVERAL, results=results)
 
 
 def of(
@@ -99,26 +81,25 @@ def of(
 ) -> CheckDocument:
     """Return the document of a result; without a result, the input could not be checked."""
     refused = None if checked is None else checked.refused
-    counts = {
-        severity.value: sum(row.severity is severity for row in rows) for severity in Severity
-    }
     is_undecided = refused is not None and refused.is_undecided
     return CheckDocument(
-        schema=SCHEMA,
         mode=behaviour.mode,
         release=None if checked is None else behaviour.release.name,
         status=_status(checked),
         starts=None if checked is None or is_undecided else refused is None,
         start_error=None if refused is None or is_undecided else of_refusal(refused),
         skipped_checks=[] if checked is None else list(checked.skipped_checks),
-        counts=counts,
+        counts=counts(rows),
         findings=[of_row(row) for row in rows],
     )
 
 
-def _status(
-    checked: Checked | None,
-) -> Literal["starts", "does-not-start", "undecided", "unusable"]:
+def counts(rows: Sequence[FindingRow]) -> dict[str, int]:
+    """Return the number of findings by severity."""
+    return {each.value: sum(row.severity is each for row in rows) for each in Severity}
+
+
+def _status(checked: Checked | None) -> CheckStatus:
     if checked is None:
         return "unusable"
     if checked.refused is None:
@@ -131,11 +112,10 @@ def of_refusal(refused: StartRefused) -> StartErrorDocument:
 
 
 def of_row(row: FindingRow) -> CheckFindingDocument:
-    where = row.where
     return CheckFindingDocument(
         code=row.code,
-        severity=row.severity.value,
-        place=CheckPlaceDocument(document=where.document, line=where.line, path=where.path),
+        severity=row.severity,
+        place=findings_document.place(row.where),
         message=row.sentence,
         kubelet=row.kubelet_text or None,
         rule=row.rule,
@@ -143,13 +123,9 @@ def of_row(row: FindingRow) -> CheckFindingDocument:
     )
 
 
-SCHEMA_OF_DOCTOR: Final = "numalet.doctor/2"
-
-
-class DoctorDocument(msgspec.Struct, kw_only=True):
+class DoctorDocument(Value, kw_only=True, tag_field="schema", tag="numalet.doctor/2"):
     """The findings on a cluster. A number is null if the API server did not report it."""
 
-    schema: Literal["numalet.doctor/2"]
     server: str
     version: str
     nodes: int | None
@@ -157,24 +133,3 @@ class DoctorDocument(msgspec.Struct, kw_only=True):
     classes: int | None
     counts: dict[str, int]
     findings: list[CheckFindingDocument]
-
-
-def of_doctor(
-    server: str,
-    version: str,
-    *,
-    nodes: int | None,
-    numa_nodes: int | None,
-    classes: int | None,
-    rows: Sequence[FindingRow],
-) -> DoctorDocument:
-    return DoctorDocument(
-        schema=SCHEMA_OF_DOCTOR,
-        server=server,
-        version=version,
-        nodes=nodes,
-        numa_nodes=numa_nodes,
-        classes=classes,
-        counts={each.value: sum(row.severity is each for row in rows) for each in Severity},
-        findings=[of_row(row) for row in rows],
-    )

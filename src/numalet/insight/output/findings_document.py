@@ -6,16 +6,12 @@ It replaces the document of the answer.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, Literal
 
-import msgspec
-
-from numalet.core.model.findings import Finding
-
-SCHEMA: Final = "numalet.findings/1"
+from numalet.core.model.findings import Finding, Location, Severity
+from numalet.core.model.value import Value
 
 
-class FindingPlaceDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
+class Place(Value, kw_only=True, omit_defaults=True):
     """Where: file or flag, line counted from 1, path in the document."""
 
     document: str = ""
@@ -23,36 +19,34 @@ class FindingPlaceDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     path: str = ""
 
 
-class FindingDocument(msgspec.Struct, kw_only=True):
+class FindingDocument(Value, kw_only=True):
     """One finding."""
 
     code: str
-    severity: Literal["error", "warning", "note"]
-    place: FindingPlaceDocument
+    severity: Severity
+    place: Place
     message: str
 
 
-class FindingsDocument(msgspec.Struct, kw_only=True):
+class FindingsDocument(Value, kw_only=True, tag_field="schema", tag="numalet.findings/1"):
     """Everything that is wrong with the input."""
 
-    schema: Literal["numalet.findings/1"]
-    findings: list[FindingDocument]
+    findings: tuple[FindingDocument, ...]
 
 
 def of(findings: Iterable[Finding]) -> FindingsDocument:
     return FindingsDocument(
-        schema=SCHEMA,
-        findings=[
+        findings=tuple(
             FindingDocument(
-                code=finding.code,
-                severity=finding.severity.value,
-                place=FindingPlaceDocument(
-                    document=finding.where.document,
-                    line=finding.where.line,
-                    path=finding.where.path,
-                ),
-                message=str(finding),
+                code=each.code,
+                severity=each.severity,
+                place=place(each.where),
+                message=str(each),
             )
-            for finding in findings
-        ],
+            for each in findings
+        )
     )
+
+
+def place(where: Location) -> Place:
+    return Place(document=where.document, line=where.line, path=where.path)

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal
-
-import msgspec
 
 from numalet.core.config.rules import StartRefused
-from numalet.core.model.findings import Severity
+from numalet.core.model.value import Value
 from numalet.insight.lint.rows import FindingRow
 from numalet.insight.output import check_document
 from numalet.insight.output.check_document import CheckFindingDocument, StartErrorDocument
 from numalet.insight.upgrade.compare import ReleasesCompared
 
-SCHEMA: Final = "numalet.upgrade/2"
 
-
-class UpgradeSideDocument(msgspec.Struct, kw_only=True):
+class UpgradeSideDocument(Value, kw_only=True):
     """One of the two releases, and whether its kubelet starts; null if it does."""
 
     release: str
@@ -25,14 +20,13 @@ class UpgradeSideDocument(msgspec.Struct, kw_only=True):
     start_error: StartErrorDocument | None
 
 
-class UpgradeDocument(msgspec.Struct, kw_only=True):
+class UpgradeDocument(Value, kw_only=True, tag_field="schema", tag="numalet.upgrade/2"):
     """What changes from one release to another, the worst first.
 
     ``changes`` are findings as those of a check: of the code area ``upgrade``, and those that a
     check finds with the later release alone.
     """
 
-    schema: Literal["numalet.upgrade/2"]
     before: UpgradeSideDocument
     after: UpgradeSideDocument
     counts: dict[str, int]
@@ -41,12 +35,10 @@ class UpgradeDocument(msgspec.Struct, kw_only=True):
 
 def of(compared: ReleasesCompared, rows: Sequence[FindingRow]) -> UpgradeDocument:
     """Return the document of a comparison; ``rows`` are its changes in words."""
-    counts = {each.value: sum(row.severity is each for row in rows) for each in Severity}
     return UpgradeDocument(
-        schema=SCHEMA,
         before=_side(compared.before.name, compared.refused_before),
         after=_side(compared.after.name, compared.refused_after),
-        counts=counts,
+        counts=check_document.counts(rows),
         changes=[check_document.of_row(row) for row in rows],
     )
 
