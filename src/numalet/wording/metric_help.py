@@ -44,10 +44,20 @@ _KUBELET: Mapping[str, str] = {
         "The number of exclusive allocations of CPUs and memory, by source: the node, or the"
         " resources of a pod as a whole."
     ),
+    "kubelet_resource_manager_allocations_total": (
+        "The number of exclusive allocations of CPUs and memory, by source: the node, or the"
+        " resources of a pod as a whole."
+    ),
     "resource_manager_allocation_errors_total": (
         "The number of failed exclusive allocations of CPUs and memory, by source."
     ),
+    "kubelet_resource_manager_allocation_errors_total": (
+        "The number of failed exclusive allocations of CPUs and memory, by source."
+    ),
     "resource_manager_container_assignments": (
+        "Cumulative number of containers by the kind of their share of CPUs and memory."
+    ),
+    "kubelet_resource_manager_container_assignments_total": (
         "Cumulative number of containers by the kind of their share of CPUs and memory."
     ),
     "kubelet_admission_rejections_total": (

@@ -129,7 +129,7 @@ def _after_call(counts: Counts, rules: NodeRules, pod: Pod, call: _Call) -> Coun
     refused = isinstance(call, RefusedAllocation)
     if _counts_sources(rules) and _is_served(rules, pod, call):
         is_whole = scopes.is_placed_at_once(rules, pod)
-        counts = _with_source(counts, pod, call, is_whole=is_whole)
+        counts = _with_source(counts, rules, pod, call, is_whole=is_whole)
     if call.provider == "memory" and _pins_memory(rules, pod):
         counts = _requested(counts, names.MEMORY_REQUESTS, names.MEMORY_ERRORS, refused)
     if call.provider == _CPU and _pins_cpus(rules, pod, call):
@@ -148,8 +148,9 @@ def _after_call(counts: Counts, rules: NodeRules, pod: Pod, call: _Call) -> Coun
 
 
 def _counts_sources(rules: NodeRules) -> bool:
-    own = rules.behaviour.metrics_of_its_release_alone
-    return rules.release_rules.sources_of_allocations_are_counted or not own
+    own, of = rules.behaviour.metrics_of_its_release_alone, rules.release_rules
+    is_counted = of.sources_of_allocations_are_counted or of.allocation_metrics_have_the_prefix
+    return is_counted or not own
 
 
 def _is_served(rules: NodeRules, pod: Pod, call: _Call) -> bool:
@@ -208,7 +209,9 @@ def _is_in_one_cache(rules: NodeRules, pod: Pod, call: Allocated) -> bool:
     return len(caches) == 1
 
 
-def _with_source(counts: Counts, pod: Pod, call: _Call, *, is_whole: bool) -> Counts:
+def _with_source(
+    counts: Counts, rules: NodeRules, pod: Pod, call: _Call, *, is_whole: bool
+) -> Counts:
     """Count whether an allocation came from the node or from the pod's own share.
 
     Kubelet: ``staticPolicy.Allocate`` and ``AllocatePod`` of both managers, v1.36.
@@ -217,20 +220,29 @@ def _with_source(counts: Counts, pod: Pod, call: _Call, *, is_whole: bool) -> Co
     """
     if isinstance(call, RefusedAllocation):
         source = _POD if is_whole else _NODE
-        return counts.plus(names.ALLOCATION_ERRORS, _labels(call.provider, "source", source))
+        errors = _name(rules, names.ALLOCATION_ERRORS)
+        return counts.plus(errors, _labels(call.provider, "source", source))
     size = _allocations(pod, call)
     if not size:
         return counts
     name, provider = call.container.name, call.provider
+    allocations = _name(rules, names.ALLOCATIONS)
     if not is_whole:
         # Memory counts once per type, so ``size`` may exceed 1.
         of_node = _labels(provider, "source", _NODE)
-        counts = counts.plus(names.ALLOCATIONS, of_node, size)
+        counts = counts.plus(allocations, of_node, size)
         kind = "node_exclusive"
     else:
-        counts = counts.plus(names.ALLOCATIONS, _labels(provider, "source", _POD))
+        counts = counts.plus(allocations, _labels(provider, "source", _POD))
         kind = "pod_exclusive" if _is_exclusive(pod, name, provider) else "pod_shared"
-    return counts.plus(names.ASSIGNMENTS, _labels(provider, "assignment_type", kind))
+    assignments = _name(rules, names.ASSIGNMENTS)
+    return counts.plus(assignments, _labels(provider, "assignment_type", kind))
+
+
+def _name(rules: NodeRules, name: str) -> str:
+    own = rules.behaviour.metrics_of_its_release_alone
+    is_former = own and rules.release_rules.sources_of_allocations_are_counted
+    return names.FORMER_NAMES[name] if is_former else name
 
 
 def _allocations(pod: Pod, call: Allocated) -> int:

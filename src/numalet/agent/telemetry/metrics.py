@@ -25,7 +25,8 @@ class MetricKind(Enum):
 class Definition(Value):
     """One metric. Series with ``labels`` start at their first use, others at 0.
 
-    ``rule`` names the release rule that adds the metric.
+    ``rule`` names the release rule that adds the metric. ``is_former``: a later release has another
+    name for it.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Definition(Value):
     labels: tuple[str, ...] = ()
     bounds: tuple[float, ...] = ()
     rule: str = ""
+    is_former: bool = False
 
 
 MEMORY_REQUESTS: Final = "kubelet_memory_manager_pinning_requests_total"
@@ -47,9 +49,17 @@ ADMISSION_DURATION: Final = "kubelet_topology_manager_admission_duration_ms"
 ALIGNED: Final = "kubelet_container_aligned_compute_resources_count"
 ALIGNMENT_FAILURES: Final = "kubelet_container_aligned_compute_resources_failure_count"
 CPUS_BY_NODE: Final = "kubelet_cpu_manager_allocation_per_numa"
-ALLOCATIONS: Final = "resource_manager_allocations_total"
-ALLOCATION_ERRORS: Final = "resource_manager_allocation_errors_total"
-ASSIGNMENTS: Final = "resource_manager_container_assignments"
+ALLOCATIONS: Final = "kubelet_resource_manager_allocations_total"
+ALLOCATION_ERRORS: Final = "kubelet_resource_manager_allocation_errors_total"
+ASSIGNMENTS: Final = "kubelet_resource_manager_container_assignments_total"
+FORMER_NAMES: Final = MappingProxyType(
+    {
+        ALLOCATIONS: "resource_manager_allocations_total",
+        ALLOCATION_ERRORS: "resource_manager_allocation_errors_total",
+        ASSIGNMENTS: "resource_manager_container_assignments",
+    }
+)
+"""Names in v1.36."""
 REJECTIONS: Final = "kubelet_admission_rejections_total"
 PLUGIN_REGISTRATIONS: Final = "kubelet_device_plugin_registration_total"
 PLUGIN_ALLOCATIONS: Final = "kubelet_device_plugin_alloc_duration_seconds"
@@ -106,18 +116,15 @@ DEFINITIONS: Final = (
     Definition(
         ALIGNMENT_FAILURES, labels=("scope", "boundary"), rule="failed_alignments_are_counted"
     ),
-    Definition(
-        ALLOCATIONS, labels=("resource_name", "source"), rule="sources_of_allocations_are_counted"
-    ),
-    Definition(
-        ALLOCATION_ERRORS,
-        labels=("resource_name", "source"),
-        rule="sources_of_allocations_are_counted",
-    ),
-    Definition(
-        ASSIGNMENTS,
-        labels=("resource_name", "assignment_type"),
-        rule="sources_of_allocations_are_counted",
+    *(
+        Definition(
+            name, labels=("resource_name", label), rule=rule, is_former=name not in FORMER_NAMES
+        )
+        for all_names, rule in (
+            (FORMER_NAMES, "allocation_metrics_have_the_prefix"),
+            (FORMER_NAMES.values(), "sources_of_allocations_are_counted"),
+        )
+        for name, label in zip(all_names, ("source", "source", "assignment_type"), strict=True)
     ),
     Definition(REJECTIONS, labels=("reason",)),
     Definition(PLUGIN_REGISTRATIONS, labels=("resource_name",)),
@@ -176,7 +183,9 @@ def shown(rules: NodeRules, *, is_observing: bool) -> tuple[Definition, ...]:
 
 def exists(definition: Definition, rules: NodeRules) -> bool:
     """Whether the agent exports the metric: all in native mode, else those of its release."""
-    if not definition.rule or not rules.behaviour.metrics_of_its_release_alone:
+    if not rules.behaviour.metrics_of_its_release_alone:
+        return not definition.is_former
+    if not definition.rule:
         return True
     return bool(getattr(rules.release_rules, definition.rule))
 

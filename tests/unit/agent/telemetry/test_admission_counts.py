@@ -258,21 +258,26 @@ def _by_label(counts: Counts, name: str) -> dict[tuple[str, ...], float]:
     return {tuple(dict(labels).values()): value for (n, labels), value in series if n == name}
 
 
-def test_shares_of_the_node_and_of_a_pod_are_told_apart() -> None:
-    counted = Counted(whole_pods.node().rules)
-    counted.node = whole_pods.node()
+@pytest.mark.parametrize("release", ["1.36", "1.37"])
+def test_shares_of_the_node_and_of_a_pod_are_told_apart(release: str) -> None:
+    node = whole_pods.node(release=release)
+    counted = Counted(node.rules)
+    counted.node = node
+    name = names.FORMER_NAMES if release == "1.36" else {each: each for each in names.FORMER_NAMES}
+    others = {*names.FORMER_NAMES, *names.FORMER_NAMES.values()} - {*name.values()}
+    assert not _names(node.rules) & others
     counted.admit(_whole("u", c0="2", c1="", c2="1"))
     plain = whole_pods.pod("v", None, {"c0": whole_pods.asked("2", "1Gi")})
     counted.admit(plain)
     counted.admit(_whole("w", c0="4", c1=""))
     counts = counted.counts
-    assert _by_label(counts, names.ALLOCATIONS) == {
+    assert _by_label(counts, name[names.ALLOCATIONS]) == {
         ("cpu", "pod"): 3,
         ("memory", "pod"): 3,
         ("cpu", "node"): 1,
         ("memory", "node"): 1,
     }
-    assert _by_label(counts, names.ASSIGNMENTS) == {
+    assert _by_label(counts, name[names.ASSIGNMENTS]) == {
         ("cpu", "pod_exclusive"): 2,
         ("cpu", "pod_shared"): 1,
         ("memory", "pod_exclusive"): 2,
@@ -280,8 +285,8 @@ def test_shares_of_the_node_and_of_a_pod_are_told_apart() -> None:
         ("cpu", "node_exclusive"): 1,
         ("memory", "node_exclusive"): 1,
     }
-    assert _by_label(counts, names.ALLOCATION_ERRORS) == {("cpu", "pod"): 1}
-    assert names.ASSIGNMENTS in _names(counted.node.rules)
+    assert _by_label(counts, name[names.ALLOCATION_ERRORS]) == {("cpu", "pod"): 1}
+    assert name[names.ASSIGNMENTS] in _names(counted.node.rules)
 
 
 @pytest.mark.parametrize(("release", "requests"), [("1.33", 1), ("1.34", 0), ("1.36", 0)])

@@ -128,3 +128,9 @@ class RunningRules(Rules):
         test="tests/unit/agent/telemetry/test_admission_counts.py"
         "::test_shares_of_the_node_and_of_a_pod_are_told_apart",
     )
+    allocation_metrics_have_the_prefix: bool = _rule(
+        "These metrics have the prefix kubelet_, and the one of containers ends in _total.",
+        kubelet="metrics.ResourceManagerAllocationsTotal",
+        test="tests/unit/agent/telemetry/test_admission_counts.py"
+        "::test_shares_of_the_node_and_of_a_pod_are_told_apart",
+    )
