@@ -194,7 +194,7 @@ def test_the_number_0_is_left_out_of_an_answer() -> None:
     devices = kubelet_at_hand.devices_of_answer(ANSWER)
     assert devices == {"gpu": (Device("a"), Device("b", (0, 1)))}
     assert allocatable.cpus == (1, 2)
-    assert allocatable.memory[0].node_ids == (0, 1)
+    assert allocatable.memory[0].nodes == (0, 1)
     (pod,) = node_view.pods_of({"podResources": [{"name": "p", "containers": [ANSWER]}]})
     assert (pod.namespace, pod.name) == ("", "p")
     assert replace(pod.containers[0], name="").cpus == (1, 2)

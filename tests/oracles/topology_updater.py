@@ -46,8 +46,8 @@ def zones(
                     _take_one(made[device.node_id], device.resource)
             for block in container.memory:
                 left = block.size_bytes
-                for node_id in sorted(set(block.node_ids) & made.keys()):
-                    amount = made[node_id].resources.get(block.memory_type)
+                for node_id in sorted(set(block.nodes) & made.keys()):
+                    amount = made[node_id].resources.get(block.resource)
                     if amount is not None:
                         taken = min(left, amount.available)
                         amount.available -= taken
@@ -68,10 +68,10 @@ def _empty(machine: MachineInfo, node: NumaNodeInfo, allocatable: Allocatable) -
             amount.allocatable += 1
             amount.available += 1
     for block in allocatable.memory:
-        if node.node_id in block.node_ids:
-            capacity = _memory_bytes(node, block.memory_type)
+        if node.node_id in block.nodes:
+            capacity = _memory_bytes(node, block.resource)
             size = block.size_bytes
-            zone.resources[block.memory_type] = UpdaterAmount(capacity, size, size)
+            zone.resources[block.resource] = UpdaterAmount(capacity, size, size)
     cpus = _cpus(node)
     given = [cpu for cpu in allocatable.cpus if cpu in cpus]
     if given:

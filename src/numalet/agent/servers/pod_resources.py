@@ -27,6 +27,7 @@ from numalet.agent.telemetry.metrics import (
     POD_RESOURCES_REQUESTS,
     Counts,
 )
+from numalet.core.managers.memory.ledger import MemoryBlock
 from numalet.core.model.pod import Pod
 from numalet.core.node.node import Node
 from numalet.core.workload.records import PodRecord
@@ -37,7 +38,6 @@ from numalet.io.rpc.methods import A
 from numalet.shared.kubernetes import pod_resources
 from numalet.shared.kubernetes.pod_resources import (
     ContainerEntry,
-    MemoryEntry,
     PodEntry,
     PodResourcesDevice,
 )
@@ -248,9 +248,9 @@ def _device(entry: PodResourcesDevice) -> v1.ContainerDevices:
     )
 
 
-def _memory(entry: MemoryEntry) -> v1.ContainerMemory:
+def _memory(block: MemoryBlock) -> v1.ContainerMemory:
     return v1.ContainerMemory(
-        memory_type=entry.memory_type, size=entry.size_bytes, topology=_topology(entry.node_ids)
+        memory_type=block.resource, size=block.size_bytes, topology=_topology(block.nodes)
     )
 
 

@@ -13,12 +13,12 @@ from typing import Any, Final
 import xxhash
 
 from numalet.core.config.rules import Scope, TopologyPolicy, TopologyRules
+from numalet.core.managers.memory.ledger import MemoryBlock
 from numalet.core.model import resources
 from numalet.core.model.machine_info import MachineInfo, NumaNodeInfo
 from numalet.core.model.value import Mutable
 from numalet.shared.kubernetes.pod_resources import (
     Allocatable,
-    MemoryEntry,
     PodEntry,
     PodResourcesDevice,
 )
@@ -128,8 +128,8 @@ def _allocatable(machine: MachineInfo, allocatable: Allocatable) -> _Zones:
                 zones[node_id][resource] = _Amount(count, count, count)
     sizes: Counter[tuple[int, str]] = Counter()
     for block in allocatable.memory:
-        for node_id in block.node_ids:
-            sizes[node_id, block.memory_type] += block.size_bytes
+        for node_id in block.nodes:
+            sizes[node_id, block.resource] += block.size_bytes
     for node in machine.nodes:
         zone = zones[node.node_id]
         for memory_type, capacity in _memory_capacity(node).items():
@@ -190,11 +190,11 @@ def _held(zones: _Zones, node_id: int, resource: str, wanted: int) -> int:
     return wanted if amount is None else amount.give(wanted)
 
 
-def _hold_block(zones: _Zones, block: MemoryEntry) -> None:
+def _hold_block(zones: _Zones, block: MemoryBlock) -> None:
     """Allocate a block on its NUMA nodes, lowest first: the kubelet does not report the split."""
     left = block.size_bytes
-    for node_id in sorted(block.node_ids):
-        left = _held(zones, node_id, block.memory_type, left)
+    for node_id in sorted(block.nodes):
+        left = _held(zones, node_id, block.resource, left)
 
 
 def _zone(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from numalet.core.admission import counting
 from numalet.core.managers.device.ledger import NO_NODE
-from numalet.core.managers.memory.ledger import MemoryBlock
+from numalet.core.managers.memory.ledger import Blocks, MemoryBlock
 from numalet.core.model.pod import Container, ContainerKind, Pod
 from numalet.core.model.value import Value
 from numalet.core.node.node import Node
@@ -26,21 +26,13 @@ class PodResourcesDevice(Value):
     node_id: int | None
 
 
-class MemoryEntry(Value):
-    """Bytes of one memory type on one or several NUMA nodes."""
-
-    memory_type: str
-    size_bytes: int
-    node_ids: tuple[int, ...]
-
-
 class ContainerEntry(Value):
     """``cpus`` are exclusive CPUs only."""
 
     name: str
     devices: tuple[PodResourcesDevice, ...]
     cpus: tuple[int, ...]
-    memory: tuple[MemoryEntry, ...]
+    memory: Blocks
 
 
 class PodEntry(Value):
@@ -54,7 +46,7 @@ class PodEntry(Value):
     containers: tuple[ContainerEntry, ...]
     app_containers: frozenset[str]
     cpus: tuple[int, ...] = ()
-    memory: tuple[MemoryEntry, ...] = ()
+    memory: Blocks = ()
 
 
 class Allocatable(Value):
@@ -62,7 +54,7 @@ class Allocatable(Value):
 
     devices: tuple[PodResourcesDevice, ...]
     cpus: tuple[int, ...]
-    memory: tuple[MemoryEntry, ...]
+    memory: Blocks
 
 
 def lists_active_pods_alone(node: Node) -> bool:
@@ -106,7 +98,7 @@ def pod_entry(node: Node, pod: Pod, *, stale: bool = False) -> PodEntry:
         ),
         app_containers=frozenset(container.name for container in pod.app_containers),
         cpus=tuple(sorted(cpus or ())),
-        memory=_memory(memory or ()),
+        memory=memory or (),
     )
 
 
@@ -125,7 +117,7 @@ def allocatable(node: Node) -> Allocatable:
         ),
         cpus=() if static_cpus is None else tuple(sorted(static_cpus.allocatable)),
         memory=tuple(
-            MemoryEntry(memory_type, table.allocatable, (node_id,))
+            MemoryBlock((node_id,), memory_type, table.allocatable)
             for node_id, memory in sorted(node.snapshot.memory.nodes.items())
             for memory_type, table in sorted(memory.tables.items())
             if table.allocatable > 0
@@ -145,12 +137,8 @@ def _container(
         name=name,
         devices=() if stale else tuple(_devices(snapshot, pod_uid, name)),
         cpus=tuple(sorted(held.cpus)) if has_cpus else (),
-        memory=_memory(held.memory) if has_memory else (),
+        memory=held.memory if has_memory else (),
     )
-
-
-def _memory(blocks: Iterable[MemoryBlock]) -> tuple[MemoryEntry, ...]:
-    return tuple(MemoryEntry(each.resource, each.size_bytes, each.nodes) for each in blocks)
 
 
 def _devices(snapshot: Snapshot, pod_uid: str, container: str) -> Iterator[PodResourcesDevice]:

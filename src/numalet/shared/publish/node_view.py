@@ -9,6 +9,7 @@ from typing import Any
 from numalet.core.cluster import classes, published
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases.release import Release
+from numalet.core.managers.memory.ledger import MemoryBlock
 from numalet.core.model import numa_mask
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
@@ -19,7 +20,6 @@ from numalet.shared.kubernetes import node_resource_topology, pod_resources
 from numalet.shared.kubernetes.pod_resources import (
     Allocatable,
     ContainerEntry,
-    MemoryEntry,
     PodEntry,
     PodResourcesDevice,
 )
@@ -216,10 +216,10 @@ def _devices(document: Mapping[str, Any]) -> Iterator[PodResourcesDevice]:
                 yield PodResourcesDevice(each.get("resourceName", ""), device_id, node_id)
 
 
-def _memory(document: Mapping[str, Any]) -> Iterator[MemoryEntry]:
+def _memory(document: Mapping[str, Any]) -> Iterator[MemoryBlock]:
     for each in document.get("memory", ()):
         size_bytes = int(each.get("size", 0))
-        yield MemoryEntry(each.get("memoryType", ""), size_bytes, _node_ids(each))
+        yield MemoryBlock(_node_ids(each), each.get("memoryType", ""), size_bytes)
 
 
 def _node_ids(document: Mapping[str, Any]) -> tuple[int, ...]:

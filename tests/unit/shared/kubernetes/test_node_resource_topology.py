@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from numalet.core.config.rules import Scope, TopologyPolicy, TopologyRules
+from numalet.core.managers.memory.ledger import MemoryBlock
 from numalet.core.model.machine_info import CoreInfo, HugePages, MachineInfo, NumaNodeInfo
 from numalet.shared.kubernetes import node_resource_topology
 from numalet.shared.kubernetes.pod_resources import (
     Allocatable,
     ContainerEntry,
-    MemoryEntry,
     PodEntry,
     PodResourcesDevice,
 )
@@ -49,10 +49,10 @@ ALLOCATABLE = Allocatable(
     ),
     cpus=(1, 2, 3, 4, 5, 6, 7),
     memory=(
-        MemoryEntry("memory", 13 * GI, (0,)),
-        MemoryEntry("hugepages-1Gi", 2 * GI, (0,)),
-        MemoryEntry("memory", 16 * GI, (2,)),
-        MemoryEntry("memory", 14 * GI, (8,)),
+        MemoryBlock((0,), "memory", 13 * GI),
+        MemoryBlock((0,), "hugepages-1Gi", 2 * GI),
+        MemoryBlock((2,), "memory", 16 * GI),
+        MemoryBlock((8,), "memory", 14 * GI),
     ),
 )
 
@@ -69,9 +69,9 @@ PODS = (
         (2, 3, 4),
         devices=(PodResourcesDevice(GPU, "g1", 0), PodResourcesDevice(GPU, "g1", 8)),
         memory=(
-            MemoryEntry("memory", 15 * GI, (0, 8)),
-            MemoryEntry("hugepages-1Gi", GI, (0,)),
-            MemoryEntry("memory", GI, (5,)),
+            MemoryBlock((0, 8), "memory", 15 * GI),
+            MemoryBlock((0,), "hugepages-1Gi", GI),
+            MemoryBlock((5,), "memory", GI),
         ),
     ),
     pod("gone", (99,)),

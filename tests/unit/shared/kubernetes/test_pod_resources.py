@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from numalet.core.managers.device.inventory import Health
+from numalet.core.managers.memory.ledger import MemoryBlock
 from numalet.core.model import cpu_set
 from numalet.shared.kubernetes import pod_resources
-from numalet.shared.kubernetes.pod_resources import ContainerEntry, MemoryEntry, PodResourcesDevice
+from numalet.shared.kubernetes.pod_resources import ContainerEntry, PodResourcesDevice
 from numalet.shared.publish import node_view
 from values import served_node, whole_pods
 from values.device_bench import GPU, NIC, devices
@@ -29,7 +30,7 @@ def test_a_container_shows_exclusive_cpus_memory_by_block_and_devices_one_by_one
         "app",
         (PodResourcesDevice(GPU, "gpu0", 0), PodResourcesDevice(NIC, "nic0", None)),
         app.cpus,
-        (MemoryEntry("hugepages-1Gi", GI, (0,)), MemoryEntry("memory", 4 * GI, (0,))),
+        (MemoryBlock((0,), "hugepages-1Gi", GI), MemoryBlock((0,), "memory", 4 * GI)),
     )
     assert len(app.cpus) == 2
     assert frozenset(app.cpus) == node.snapshot.cpu.cpus_of(ALIGNED.uid, "app")
@@ -51,7 +52,7 @@ def test_the_shared_pool_is_not_reported() -> None:
 def test_a_block_on_two_nodes_is_one_entry() -> None:
     node = served_node.with_pods([WIDE])
     (shown,) = pod_resources.pods(node, [WIDE])
-    assert shown.containers[0].memory == (MemoryEntry("memory", 20 * GI, (0, 1)),)
+    assert shown.containers[0].memory == (MemoryBlock((0, 1), "memory", 20 * GI),)
 
 
 def test_a_device_of_two_nodes_has_two_entries() -> None:
@@ -93,10 +94,10 @@ def test_allocatable_does_not_shrink_when_containers_run() -> None:
     assert empty == pod_resources.allocatable(served_node.with_pods([ALIGNED, WIDE]))
     assert cpu_set.text(frozenset(empty.cpus)) == "1-7"
     assert empty.memory == (
-        MemoryEntry("hugepages-1Gi", 2 * GI, (0,)),
-        MemoryEntry("memory", 15 * GI, (0,)),
-        MemoryEntry("hugepages-1Gi", 2 * GI, (1,)),
-        MemoryEntry("memory", 16 * GI, (1,)),
+        MemoryBlock((0,), "hugepages-1Gi", 2 * GI),
+        MemoryBlock((0,), "memory", 15 * GI),
+        MemoryBlock((1,), "hugepages-1Gi", 2 * GI),
+        MemoryBlock((1,), "memory", 16 * GI),
     )
 
 
@@ -119,7 +120,7 @@ def test_without_policies_nothing_but_devices_is_allocatable() -> None:
 def test_a_type_of_which_nothing_is_left_is_not_allocatable() -> None:
     node = served_node.with_all_of_node_0_reserved()
     shown = pod_resources.allocatable(node).memory
-    assert (0, "memory") not in {(each.node_ids[0], each.memory_type) for each in shown}
+    assert (0, "memory") not in {(each.nodes[0], each.resource) for each in shown}
 
 
 @pytest.mark.parametrize("release", ["1.36", "1.37"])
