@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from numalet.core.cluster.cluster import ClusterPod, Controller, Toleration
-from numalet.core.model import input_error, pod_demand
+from numalet.core.model import pod_demand
 from numalet.core.model.findings import Findings
 from numalet.core.model.node_constraints import NodeConstraints
 from numalet.core.model.pod import (
@@ -162,7 +162,7 @@ class PodReader:
             findings.add(PodsNoContainers(where=place.member("spec").location))
         init = self._containers(spec.init_containers, place, _INIT, findings)
         apps = self._containers(spec.containers, place, "containers", findings)
-        qos_class = _qos_class(status.qos_class, place, findings)
+        qos_class = pod_level.given_qos_class(status.qos_class, place, findings)
         return Pod(
             uid=metadata.uid or "",
             name=metadata.name or "",
@@ -354,23 +354,6 @@ def _constraints(spec: _Spec) -> NodeConstraints:
             "containers": [{"ports": plain(each.ports)} for each in spec.containers or ()],
         }
     )
-
-
-def _qos_class(given: str | None, place: Place, findings: Findings) -> QosClass | None:
-    if not given:
-        return None
-    try:
-        return QosClass(given)
-    except ValueError:
-        where = place.member("status").member("qosClass").location
-        findings.add(
-            input_error.NotSupported(
-                f"unknown QoS class {given!r}",
-                expected="Guaranteed, Burstable or BestEffort",
-                where=where,
-            )
-        )
-        return None
 
 
 def _tolerations(value: object, place: Place, findings: Findings) -> tuple[Toleration, ...]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from numalet.core.model import input_error, pod_demand
 from numalet.core.model.findings import Finding, Findings, Severity
-from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass
+from numalet.core.model.pod import Container, ContainerKind, Pod
 from numalet.core.model.value import Value
 from numalet.io.documents.pods import pod_claims, pod_constraints, pod_level, pod_resources
 from numalet.io.documents.pods.pod_resources import PodSource
@@ -161,7 +161,9 @@ def _pod(
     name = _name(metadata, place, identity, findings)
     namespace = metadata.get("namespace") or identity.namespace or "default"
     _check_name(namespace, DNS_LABEL, at_metadata.member("namespace"), findings)
-    given = _given_qos_class(status, place.member("status"), findings)
+    at_status = place.member("status")
+    _check_phase(status.get("phase"), at_status.member("phase"), findings)
+    given = pod_level.given_qos_class(status.get("qosClass"), place, findings)
     return Pod(
         uid=metadata.get("uid")
         or identity.uid
@@ -180,7 +182,7 @@ def _pod(
         allocated=pod_level.decode_allocated(
             status.get("containerStatuses"),
             status.get("initContainerStatuses"),
-            place.member("status"),
+            at_status,
             findings,
         ),
         overhead=pod_resources.decode_list(
@@ -316,32 +318,15 @@ def _check_name(name: str, allowed: TextKind, place: Place, findings: Findings) 
         findings.add(allowed.refusal(shown, place.location))
 
 
-def _given_qos_class(
-    status: Mapping[str, Any], place: Place, findings: Findings
-) -> QosClass | None:
-    phase, given = status.get("phase"), status.get("qosClass")
+def _check_phase(phase: str | None, place: Place, findings: Findings) -> None:
     if phase and phase not in PHASES:
         findings.add(
             input_error.NotSupported(
                 f"unknown pod phase {phase!r}",
                 expected="Pending, Running, Succeeded, Failed or Unknown",
-                where=place.member("phase").location,
+                where=place.location,
             )
         )
-    if not given:
-        return None
-    try:
-        # The kubelet uses the class in the status, whatever the containers request.
-        return QosClass(given)
-    except ValueError:
-        findings.add(
-            input_error.NotSupported(
-                f"unknown QoS class {given!r}",
-                expected="Guaranteed, Burstable or BestEffort",
-                where=place.member("qosClass").location,
-            )
-        )
-        return None
 
 
 def _labels(given: Mapping[str, Any] | None, place: Place, findings: Findings) -> dict[str, str]:

@@ -1,7 +1,7 @@
-"""``spec.resources`` of a pod, and the allocated resources in its status.
+"""``spec.resources`` of a pod, and the allocated resources and QoS class in its status.
 
-Both are read for every release; the release and its feature gates decide later whether they apply.
-As for containers, the rules of the API server apply: an absent request is the sum of the
+Resources are read for every release; the release and its feature gates decide later whether they
+apply. As for containers, the rules of the API server apply: an absent request is the sum of the
 containers' requests if there are any, or else the limit. Huge pages of containers become requests
 of the pod. Kubernetes v1.34: ``SetDefaults_Pod``, ``validatePodResources``.
 """
@@ -35,6 +35,26 @@ class PodLevelContext(NamedTuple):
     app_containers: tuple[Container, ...]
     given: QosClass | None
     source: PodSource = PodSource.API
+
+
+def given_qos_class(given: str | None, place: Place, findings: Findings) -> QosClass | None:
+    """Return the class in the status of the pod at ``place``.
+
+    The kubelet uses it, whatever the containers request.
+    """
+    if not given:
+        return None
+    try:
+        return QosClass(given)
+    except ValueError:
+        findings.add(
+            input_error.NotSupported(
+                f"unknown QoS class {given!r}",
+                expected="Guaranteed, Burstable or BestEffort",
+                where=place.member("status").member("qosClass").location,
+            )
+        )
+        return None
 
 
 def decode_pod_level(
