@@ -36,13 +36,13 @@ from numalet.insight.output.upgrade_document import UpgradeDocument
 from numalet.insight.simulate.simulation_document import NotStartedDocument, SimulationDocument
 from numalet.insight.state.holder_map import StateMap
 from numalet.io.documents.cluster import fleet_file_types
-from numalet.io.documents.kubelet import numalet_config_types
+from numalet.io.documents.kubelet import numalet_config
 from numalet.io.documents.text.typed import PUBLISHED_AS
 
 INPUTS: Final[Mapping[str, tuple[type[Any], ...]]] = MappingProxyType(
     {
         "fleet-file": fleet_file_types.PARTS,
-        "numalet-configuration": numalet_config_types.PARTS,
+        "numalet-configuration": numalet_config.PARTS,
     }
 )
 """The types of a file by the name of its schema, that of the whole file first."""
