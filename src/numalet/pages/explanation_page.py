@@ -5,7 +5,7 @@ It is built from the document, so that it is the same for a decision of this pro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from numalet.core.model import numa_mask
@@ -100,10 +100,6 @@ def _ways_out(explanation: Explanation) -> Iterator[str]:
         title = explanations.CATEGORIES[tally.category.value]
         for offer in tally.offers:
             price = explanations.price(offer.lost or ())
-            where = _braced(offer.nodes) if offer.nodes else ""
+            where = numa_mask.text(numa_mask.of(offer.nodes)) if offer.nodes else ""
             text = f"{title}: {offer.text}" + (f", then on NUMA nodes {where}" if where else "")
             yield f"{text}, {price}" if price else text
-
-
-def _braced(nodes: Iterable[int]) -> str:
-    return numa_mask.text(numa_mask.of(nodes))

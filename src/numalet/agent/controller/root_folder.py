@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -48,7 +48,7 @@ def check(root: Path) -> None:
     try:
         if any((root / name).exists() for name in (LOCK, _OLDER_LOCK)):
             return
-        others = sorted(_others(root))
+        others = sorted(each.name for each in root.iterdir() if each.name not in _KNOWN)
     except FileNotFoundError:
         return
     if others:
@@ -97,7 +97,3 @@ def _not_private(folder: Path) -> Finding | None:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
-
-
-def _others(root: Path) -> Iterator[str]:
-    return (each.name for each in root.iterdir() if each.name not in _KNOWN)

@@ -6,7 +6,6 @@ because a copy would arrive as a new pod, and keeps only the label that a kubele
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from numalet.core.admission.predicates import OS_LABEL
@@ -71,11 +70,7 @@ def _resources(amounts: Resources) -> ShapeKey:
 def _constraints(of: NodeConstraints | None) -> ShapeKey | None:
     if of is None:
         return None
-    return (_pairs(of.selector), of.affinity, of.ports, of.os_name, of.strict_groups)
-
-
-def _pairs(of: Mapping[str, str]) -> ShapeKey:
-    return tuple(sorted(of.items()))
+    return (tuple(sorted(of.selector.items())), of.affinity, of.ports, of.os_name, of.strict_groups)
 
 
 def _whole(of: PodLevelResources | None) -> ShapeKey | None:
