@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from numalet.core.admission.decision import Decision as Decision
-    from numalet.core.admission.recorder import Recorder as Recorder
+    from numalet.core.admission.decision import Recorder as Recorder
     from numalet.core.cluster.cluster import Cluster as Cluster
     from numalet.core.config.behaviour import EXACT as EXACT
     from numalet.core.config.behaviour import NATIVE as NATIVE
@@ -175,7 +175,7 @@ _PUBLIC = {
     "Quantity": "numalet.core.model.quantity",
     "RELEASES": "numalet.core.config.releases.table",
     "Reason": "numalet.core.hints.provider",
-    "Recorder": "numalet.core.admission.recorder",
+    "Recorder": "numalet.core.admission.decision",
     "Refused": "numalet.core.hints.provider",
     "RefusedMidway": "numalet.core.hints.provider",
     "Release": "numalet.core.config.releases.release",

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.core.admission.recorder import Recorder
+from numalet.core.admission.decision import Recorder
 from numalet.core.hints import filtering, rule_merging
 from numalet.core.hints.filtering import Offer
 from numalet.core.hints.fitness import Distances

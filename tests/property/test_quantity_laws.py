@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from numalet.core.model.go_text import QuantityError
 from numalet.core.model.quantity import MAX_INT64, Quantity
-from numalet.core.model.quantity_error import QuantityError
 
 pytestmark = pytest.mark.property
 

@@ -20,7 +20,7 @@ from numalet.agent.servers.door import (
 )
 from numalet.agent.telemetry import admission_counts
 from numalet.agent.telemetry.metrics import Counts
-from numalet.core.admission.recorder import Collector
+from numalet.core.admission.decision import Collector
 from numalet.core.model.pod import ContainerKey
 from numalet.core.node.node import Node
 from numalet.core.workload.records import EventKind, NodeEvent, PodRecord

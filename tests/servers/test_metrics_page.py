@@ -13,7 +13,7 @@ from numalet.agent.servers import metrics as metrics_page
 from numalet.agent.servers.door import OwnershipMode
 from numalet.agent.telemetry import admission_counts, metrics
 from numalet.agent.telemetry.metrics import DEFINITIONS, Counts
-from numalet.core.admission.recorder import Collector
+from numalet.core.admission.decision import Collector
 from numalet.core.config.behaviour import NATIVE
 from numalet.wording.metric_help import HELP
 from servers import views

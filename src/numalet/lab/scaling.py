@@ -15,9 +15,9 @@ from numalet.core.model import cpu_set, input_error
 from numalet.core.model import machine_queries as ask
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.findings import Finding, Location
+from numalet.core.model.go_text import QuantityError
 from numalet.core.model.machine import Machine, NumaNode
 from numalet.core.model.quantity import Quantity
-from numalet.core.model.quantity_error import QuantityError
 from numalet.core.model.value import Value
 from numalet.lab.topology import CpuLayout, Distances, GuestNode, Topology, no_usable_node
 

@@ -18,8 +18,8 @@ from typing import Final, TypeVar
 from numalet.core.model import input_error
 from numalet.core.model.cpu_set import EMPTY, CpuSet
 from numalet.core.model.findings import BadInput, Location
+from numalet.core.model.go_text import QuantityError
 from numalet.core.model.quantity import Quantity
-from numalet.core.model.quantity_error import QuantityError
 from numalet.core.model.value import Value, replace
 
 MOST_NODES: Final = 128

@@ -12,8 +12,7 @@ from numalet.agent.findings import events
 from numalet.agent.findings.events import EventManifestRemarks, Message
 from numalet.agent.servers.door import RequestRefusal, RequestRefused
 from numalet.agent.telemetry import admission_counts
-from numalet.core.admission.decision import Decision
-from numalet.core.admission.recorder import Collector, Event
+from numalet.core.admission.decision import Collector, Decision, Event
 from numalet.core.config.rules import NodeRules
 from numalet.core.model.findings import Severity
 from numalet.core.model.pod import Pod

@@ -11,10 +11,10 @@ from typing import Any, Final
 from numalet.agent.controller.run_holders import CONTAINER
 from numalet.core.model import input_error, resources
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
+from numalet.core.model.go_text import QuantityError
 from numalet.core.model.node_constraints import UNCONSTRAINED
 from numalet.core.model.pod import Container, Pod, QosClass
 from numalet.core.model.quantity import Quantity
-from numalet.core.model.quantity_error import QuantityError
 from numalet.core.model.value import Value, field
 from numalet.core.node.node import Devices
 from numalet.insight.explain.cases import Case

@@ -13,9 +13,8 @@ from typing import Final, TypeAlias
 from numalet.agent.telemetry import metrics as names
 from numalet.agent.telemetry.metrics import Counts, Labels
 from numalet.core.admission import counting, scopes
-from numalet.core.admission.decision import Decision
+from numalet.core.admission.decision import Allocated, Decision, Event, RefusedAllocation
 from numalet.core.admission.reasons import NotAligned
-from numalet.core.admission.recorder import Allocated, Event, RefusedAllocation
 from numalet.core.config.rules import CpuPolicy, MemoryPolicy, NodeRules, Scope, TopologyPolicy
 from numalet.core.managers.cpu import static_policy as cpu_demand
 from numalet.core.model import resources

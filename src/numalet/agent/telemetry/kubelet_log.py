@@ -12,9 +12,9 @@ from itertools import islice
 from typing import Any, Final, assert_never
 
 from numalet.core.admission import counting
-from numalet.core.admission.decision import Decision
-from numalet.core.admission.recorder import (
+from numalet.core.admission.decision import (
     Allocated,
+    Decision,
     Event,
     HintsAsked,
     HintsMerged,

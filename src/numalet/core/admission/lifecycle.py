@@ -6,10 +6,9 @@ Every function leaves the given snapshot unchanged.
 from __future__ import annotations
 
 from numalet.core.admission import counting, predicates, scopes
-from numalet.core.admission.decision import Decision
+from numalet.core.admission.decision import SILENT, Decision, Recorder
 from numalet.core.admission.predicates import NO_PREDICATE
 from numalet.core.admission.reasons import PodLevelOff, Rejection
-from numalet.core.admission.recorder import SILENT, Recorder
 from numalet.core.admission.roster import Roster
 from numalet.core.admission.scopes import AdmissionAttempt
 from numalet.core.hints.provider import ZERO_HINT, Refused, RefusedMidway

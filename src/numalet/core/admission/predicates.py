@@ -29,8 +29,7 @@ from numalet.core.admission.roster import Roster
 from numalet.core.model import pod_demand, resources
 from numalet.core.model.pod import ContainerKind, Pod
 from numalet.core.model.value import Mutable, Value, field
-from numalet.core.snapshot.requested import Requested
-from numalet.core.snapshot.snapshot import Snapshot
+from numalet.core.snapshot.snapshot import Requested, Snapshot
 
 OS_LABEL: Final = "kubernetes.io/os"
 HOST_LABEL: Final = "kubernetes.io/hostname"

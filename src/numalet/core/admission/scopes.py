@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from numalet.core.admission.decision import POD, Alignment
+from numalet.core.admission.decision import POD, Alignment, Recorder
 from numalet.core.admission.reasons import (
     CRASHES,
     TOPOLOGY,
@@ -25,7 +25,6 @@ from numalet.core.admission.reasons import (
     PodLevelNotAligned,
     Rejection,
 )
-from numalet.core.admission.recorder import Recorder
 from numalet.core.admission.roster import Roster
 from numalet.core.config.rules import NodeRules, Scope, TopologyPolicy
 from numalet.core.hints import filtering, policies

@@ -27,8 +27,7 @@ from numalet.core.managers.memory.ledger import MemoryLedger
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import kept
-from numalet.core.snapshot.requested import NOTHING_REQUESTED
-from numalet.core.snapshot.snapshot import NO_PODS, AsRead, Snapshot
+from numalet.core.snapshot.snapshot import NO_PODS, NOTHING_REQUESTED, AsRead, Snapshot
 
 L = TypeVar("L", CpuLedger, MemoryLedger)
 

@@ -28,10 +28,9 @@ from numalet.core.findings.reservation import (
 )
 from numalet.core.model import go_text, resources
 from numalet.core.model.findings import Findings
-from numalet.core.model.go_text import GoText
+from numalet.core.model.go_text import GoText, QuantityError
 from numalet.core.model.machine_info import MachineInfo, OperatingSystem
 from numalet.core.model.quantity import ZERO, Quantity
-from numalet.core.model.quantity_error import QuantityError
 
 NO_TARGET: Final = "no target (nil pointer to *[]MemoryReservation"
 _LOW_BITS: Final = 2**32

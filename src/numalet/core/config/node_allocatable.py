@@ -28,10 +28,9 @@ from numalet.core.findings.reservation import (
 )
 from numalet.core.model import resources
 from numalet.core.model.findings import Finding, Findings, Location
-from numalet.core.model.go_text import GoText, quote
+from numalet.core.model.go_text import GoText, QuantityError, quote
 from numalet.core.model.machine_info import MachineInfo, OperatingSystem
 from numalet.core.model.quantity import ZERO, Quantity
-from numalet.core.model.quantity_error import QuantityError
 from numalet.core.model.value import Value, replace
 
 _NUMBER: Final = re.compile(r"([+-]?)(?:([0-9]+)\.?([0-9]*)|\.([0-9]+))(?:[eE]([+-]?[0-9]+))?")

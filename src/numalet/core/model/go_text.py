@@ -1,4 +1,4 @@
-"""Go's text formats, as the kubelet prints and parses them: small values and durations.
+"""Go's text formats, as the kubelet prints and parses them: small values, durations, quantity errors.
 
 Go 1.23: ``time.ParseDuration`` and ``Duration.String``, whole nanoseconds.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from enum import Enum
 from fractions import Fraction
 from typing import Final
 
@@ -40,6 +41,33 @@ _UNITS_NS: Final = {
 _PART: Final = re.compile(r"([0-9]*)(\.?)([0-9]*)([^0-9.]*)")
 _LARGEST: Final = 2**63 - 1
 _LONGEST_TEXT: Final = 200
+
+
+class QuantityProblem(Enum):
+    """Why a text is not a quantity; the value is Go's error text."""
+
+    FORMAT = (
+        "quantities must match the regular expression "
+        "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+    )
+    SUFFIX = "unable to parse quantity's suffix"
+    TOO_LARGE = "unable to represent quantity: it is larger than 9223372036854775807"
+    """Our own: Go parses such a number and later uses 0 or its lowest 64 bits."""
+    TOO_LONG = "unable to represent quantity: it is longer than 4096 characters"
+    """Our own."""
+
+
+class QuantityError(ValueError):
+    """The text is not a quantity. ``go_text`` is Go's error text, or ours."""
+
+    def __init__(self, text: str, problem: QuantityProblem) -> None:
+        super().__init__(f"{problem.value}: {text[:80]!r}")
+        self.text = text
+        self.problem = problem
+
+    @property
+    def go_text(self) -> str:
+        return self.problem.value
 
 
 class GoNumberError(ValueError):

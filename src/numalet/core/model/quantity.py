@@ -14,7 +14,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
-from numalet.core.model.quantity_error import QuantityError, QuantityProblem
+from numalet.core.model.go_text import QuantityError, QuantityProblem
 from numalet.core.model.value import Value
 
 MAX_INT64: Final = 2**63 - 1

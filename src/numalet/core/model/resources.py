@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from numalet.core.model.go_text import QuantityError
 from numalet.core.model.quantity import Quantity
-from numalet.core.model.quantity_error import QuantityError
 
 LEAST_BYTES: Final = 1 << 20
 """Plain numbers from this size on are plausible as bytes."""

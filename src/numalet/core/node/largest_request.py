@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 from numalet.core.config.rules import CpuPolicy, NodeRules
 from numalet.core.model import resources
+from numalet.core.model.go_text import QuantityError
 from numalet.core.model.pod import Container, ContainerKind, Pod, Resources
 from numalet.core.model.quantity import Quantity
-from numalet.core.model.quantity_error import QuantityError
 from numalet.core.model.value import Mutable, field, replace
 from numalet.core.node.node import Node
 

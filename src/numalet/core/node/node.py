@@ -11,8 +11,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from numalet.core.admission import lifecycle, roster
-from numalet.core.admission.decision import Decision
-from numalet.core.admission.recorder import SILENT, Recorder
+from numalet.core.admission.decision import SILENT, Decision, Recorder
 from numalet.core.admission.roster import Roster
 from numalet.core.checkpoint import state_files
 from numalet.core.checkpoint.state_files import StateFiles

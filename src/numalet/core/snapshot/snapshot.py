@@ -1,14 +1,16 @@
 """Snapshot: the whole state of a node at one moment, as one immutable value.
 
 It includes all state that outlives a call, even state that the kubelet keeps outside its state
-files (stored affinities, reusable memory, active pods, whether all pod sources are ready).
+files (stored affinities, reusable memory, active pods, whether all pod sources are ready). It keeps
+the sum of all active pods' requests up to date: the kubelet adds up all pods at every admission,
+while here a query takes the same time with any number of pods.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from numalet.core.hints.provider import Hint
 from numalet.core.managers.cpu import ledger as cpu_ledger
@@ -17,12 +19,74 @@ from numalet.core.managers.device import ledger as device_ledger
 from numalet.core.managers.device.ledger import DeviceLedger
 from numalet.core.managers.memory import ledger as memory_ledger
 from numalet.core.managers.memory.ledger import MemoryLedger
+from numalet.core.model import pod_demand
+from numalet.core.model.node_constraints import HostPort
 from numalet.core.model.pod import ContainerKey, Pod
 from numalet.core.model.value import Value, replace, without_keys
-from numalet.core.snapshot import requested
-from numalet.core.snapshot.requested import NOTHING_REQUESTED, Requested
+
+Ports: TypeAlias = Mapping[tuple[int, str], tuple[HostPort, ...]]
+"""Host ports by number and protocol, one entry for each pod's port."""
 
 NO_PODS: Final[frozenset[str]] = frozenset()
+
+
+class Requested(Value):
+    """The sums. ``amounts`` are by resource: milli-CPUs for CPU, whole units for the rest.
+
+    ``unknown_ports`` is the number of pods that may have unknown ports.
+    """
+
+    pods: int = 0
+    amounts: Mapping[str, int] = MappingProxyType({})
+    ports: Ports = MappingProxyType({})
+    unknown_ports: int = 0
+
+    def plus(self, pod: Pod) -> Requested:
+        amounts = dict(self.amounts)
+        for name, amount in pod_demand.amounts(pod).items():
+            amounts[name] = amounts.get(name, 0) + amount
+        ports = self.ports
+        for port in _ports(pod):
+            key = (port.number, port.protocol)
+            ports = {**ports, key: (*ports.get(key, ()), port)}
+        unknown = self.unknown_ports + (pod.constraints is None)
+        return Requested(self.pods + 1, amounts, ports, unknown)
+
+    def minus(self, pod: Pod) -> Requested:
+        amounts = dict(self.amounts)
+        for name, amount in pod_demand.amounts(pod).items():
+            amounts[name] -= amount
+            if not amounts[name]:
+                del amounts[name]
+        ports = self.ports
+        for port in _ports(pod):
+            key = (port.number, port.protocol)
+            left = list(ports[key])
+            left.remove(port)
+            ports = without_keys(ports, (key,))
+            if left:
+                ports[key] = tuple(left)
+        unknown = self.unknown_ports - (pod.constraints is None)
+        return Requested(self.pods - 1, amounts, ports, unknown)
+
+    def has_free(self, port: HostPort) -> bool:
+        """Return whether no pod has a conflicting port."""
+        held = self.ports.get((port.number, port.protocol), ())
+        return not any(port.conflicts_with(other) for other in held)
+
+
+NOTHING_REQUESTED = Requested()
+
+
+def sum_of_pods(pods: Iterable[Pod]) -> Requested:
+    sums = NOTHING_REQUESTED
+    for pod in pods:
+        sums = sums.plus(pod)
+    return sums
+
+
+def _ports(pod: Pod) -> tuple[HostPort, ...]:
+    return () if pod.constraints is None else pod.constraints.ports
 
 
 class AsRead(Value):
@@ -164,7 +228,7 @@ class Snapshot(Value, kw_only=True, dict=True):
     @property
     def requested(self) -> Requested:
         """The sum of all active pods' requests."""
-        return requested.of_pods(self.pods.values()) if self.sums is None else self.sums
+        return sum_of_pods(self.pods.values()) if self.sums is None else self.sums
 
     def requested_by_others(self, pod_uid: str) -> Requested:
         """Return the sum of all active pods' requests without this pod, which may be inactive."""

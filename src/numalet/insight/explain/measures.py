@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from numalet.core.admission import counting
-from numalet.core.admission.recorder import Allocated, Collector, HintsAsked
+from numalet.core.admission.decision import Allocated, Collector, HintsAsked
 from numalet.core.admission.roster import Roster
 from numalet.core.model import numa_mask
 from numalet.core.model.machine_info import MachineInfo

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import assert_never
 
 from numalet.core.admission import counting
-from numalet.core.admission.decision import Decision
-from numalet.core.admission.recorder import (
+from numalet.core.admission.decision import (
     Allocated,
     Collector,
+    Decision,
     HintsAsked,
     HintsMerged,
     RefusedAllocation,

@@ -9,7 +9,7 @@ import pytest
 from numalet.agent.telemetry import admission_counts
 from numalet.agent.telemetry import metrics as names
 from numalet.agent.telemetry.metrics import ABOVE_ALL, Counts, Labels
-from numalet.core.admission.recorder import Collector
+from numalet.core.admission.decision import Collector
 from numalet.core.config.behaviour import NATIVE
 from numalet.core.config.releases import table
 from numalet.core.config.rules import (

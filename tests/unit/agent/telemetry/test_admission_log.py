@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from numalet.agent.telemetry import kubelet_log
-from numalet.core.admission.recorder import Collector
+from numalet.core.admission.decision import Collector
 from numalet.core.config.releases import table
 from numalet.core.config.rules import (
     CpuPolicy,

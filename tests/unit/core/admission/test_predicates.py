@@ -31,7 +31,7 @@ from numalet.core.model.node_constraints import (
 from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.node.node import Node
-from numalet.core.snapshot.requested import NOTHING_REQUESTED
+from numalet.core.snapshot.snapshot import NOTHING_REQUESTED
 from numalet.wording import kubelet
 from values import builders
 from values.builders import GI, machine, pod, rules

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from numalet.core.model.go_text import QuantityError, QuantityProblem
 from numalet.core.model.quantity import Quantity, QuantityFormat
-from numalet.core.model.quantity_error import QuantityError, QuantityProblem
 
 BAD_FORMAT = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"

@@ -6,7 +6,7 @@ from itertools import permutations
 
 from numalet.core.model.node_constraints import HostPort, NodeConstraints
 from numalet.core.model.value import replace
-from numalet.core.snapshot import requested
+from numalet.core.snapshot import snapshot
 from values.builders import simple
 
 PODS = (
@@ -17,11 +17,11 @@ PODS = (
 
 
 def test_subtracting_is_the_reverse_of_adding_in_any_order() -> None:
-    whole = requested.of_pods(PODS)
+    whole = snapshot.sum_of_pods(PODS)
     for order in permutations(PODS):
         left = whole
         for at, pod in enumerate(order, 1):
             left = left.minus(pod)
-            assert left == requested.of_pods(other for other in PODS if other in order[at:])
+            assert left == snapshot.sum_of_pods(other for other in PODS if other in order[at:])
     assert not whole.has_free(HostPort(80, "TCP", "::1"))
     assert whole.minus(PODS[0]).has_free(HostPort(81))

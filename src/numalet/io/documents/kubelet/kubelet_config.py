@@ -24,9 +24,9 @@ from numalet.core.config.numalet_config import AS_THE_KUBELET, NumaletConfig
 from numalet.core.config.releases.release import Release
 from numalet.core.config.releases.table import NEWEST
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
+from numalet.core.model.go_text import QuantityError
 from numalet.core.model.machine_info import OperatingSystem
 from numalet.core.model.quantity import ZERO, Quantity
-from numalet.core.model.quantity_error import QuantityError
 from numalet.core.model.value import Value, replace
 from numalet.io.documents.kubelet import (
     config_parts,

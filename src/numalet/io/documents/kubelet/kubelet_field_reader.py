@@ -10,9 +10,8 @@ from typing import Any, Final
 from numalet.core.config.kubelet_config import ReservedMemory
 from numalet.core.model import go_text, input_error
 from numalet.core.model.findings import Findings, Location
-from numalet.core.model.go_text import DurationError
+from numalet.core.model.go_text import DurationError, QuantityError
 from numalet.core.model.quantity import Quantity
-from numalet.core.model.quantity_error import QuantityError
 from numalet.io.documents.kubelet import kubelet_types
 from numalet.io.documents.kubelet.kubelet_types import (
     GoType,

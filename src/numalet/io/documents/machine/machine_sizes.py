@@ -11,9 +11,9 @@ from typing import Final
 
 from numalet.core.model import input_error, resources
 from numalet.core.model.findings import Findings
+from numalet.core.model.go_text import QuantityError
 from numalet.core.model.machine_info import HugePages
 from numalet.core.model.quantity import Quantity
-from numalet.core.model.quantity_error import QuantityError
 from numalet.io.documents.text import typed
 from numalet.io.documents.text.typed import Place
 

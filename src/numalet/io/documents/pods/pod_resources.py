@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple
 
 from numalet.core.model import input_error, resources
 from numalet.core.model.findings import Finding, Findings
+from numalet.core.model.go_text import QuantityError
 from numalet.core.model.pod import Resources
 from numalet.core.model.quantity import Quantity
-from numalet.core.model.quantity_error import QuantityError
 from numalet.io.documents.text import typed
 from numalet.io.documents.text.typed import Place
 
