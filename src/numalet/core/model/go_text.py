@@ -1,4 +1,4 @@
-"""Go's text formats, as the kubelet prints and parses them: small values, durations, quantity errors.
+"""Go's text formats, as the kubelet prints and parses them: values, durations, quantity errors.
 
 Go 1.23: ``time.ParseDuration`` and ``Duration.String``, whole nanoseconds.
 """
