@@ -12,8 +12,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, TypeVar
 
-import msgspec
-
 from numalet.cluster.hollow import fleet_members, node_document, node_life, pod_reader
 from numalet.cluster.hollow.fleet_members import Fault, FleetOptions, MakePublisher, Member
 from numalet.cluster.hollow.life import (
@@ -282,7 +280,7 @@ class HollowFleet:
             if uid not in pods:
                 self._pod_gone(uid)
         # In the order of their start, as a restarted kubelet admits them.
-        for uid, pod in sorted(pods.items(), key=_order):
+        for uid, pod in sorted(pods.items(), key=lambda each: each[1].order):
             self._pod_changed(uid, pod)
 
     def _begin_again(self) -> None:
@@ -316,7 +314,7 @@ class HollowFleet:
         prefixes = sorted({each.naming.prefix for each in self.members.values()})
         chosen = f"{node_document.HOLLOW} in ({','.join(prefixes)})"
         collection = listing.ApiCollection(paths.NODES, label_selector=chosen)
-        async for each in follow.follow(self._api, collection, _noted):
+        async for each in follow.follow(self._api, collection, node_document.fault_of):
             match each:
                 case Replaced(notes):
                     for name in [each for each in self._seen_nodes if each not in notes]:
@@ -387,15 +385,3 @@ class HollowFleet:
             wait = began + each.after_seconds - asyncio.get_running_loop().time()
             await asyncio.sleep(max(0.0, wait))
             self.fail(each.node_name, each.fault)
-
-
-def _order(entry: tuple[str, WatchedPod]) -> tuple[datetime, str]:
-    pod = entry[1].pod
-    return (datetime.min.replace(tzinfo=UTC), "") if pod is None else pod.order
-
-
-def _noted(content: bytes) -> str | None:
-    try:
-        return node_document.decoded(content).metadata.annotations.get(node_document.FAULT, "")
-    except msgspec.MsgspecError:
-        return None

@@ -275,3 +275,11 @@ class Leases:
             periods = math.ceil((now - due) / period + 0.5)
             following = due + period * periods if renewed else now + period / 10
             heapq.heappush(self._due, (following, name))
+
+
+def fault_of(content: bytes) -> str | None:
+    """Return the text of the annotation that requests a fault, unless the Node is unreadable."""
+    try:
+        return decoded(content).metadata.annotations.get(FAULT, "")
+    except msgspec.MsgspecError:
+        return None

@@ -7,7 +7,7 @@ are therefore decoded first, in some microseconds; the whole pod is decoded once
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import msgspec
@@ -210,6 +210,11 @@ class WatchedPod(Value):
     @property
     def node_name(self) -> str:
         return self.glance.node_name
+
+    @property
+    def order(self) -> tuple[datetime, str]:
+        """The key of the order of start; pods that have ended come first."""
+        return (datetime.min.replace(tzinfo=UTC), "") if self.pod is None else self.pod.order
 
 
 class PodDecoder:
