@@ -128,18 +128,16 @@ def what_if(
 ) -> int:
     from numalet.cli import fleet_csv, fleet_days_view
     from numalet.insight.fleet import variants as asking
-    from numalet.insight.output import fleet_days_document
 
     with progress.steps(len(others), "nodes") as bar:
         answer = asking.what_if(cluster, others, other_scoring=scoring, done=bar.advance)
-    document = fleet_days_document.of_what_if(cluster, answer)
     match form:
         case FleetFormat.JSON:
-            output.print_document(document, OutputFormat.JSON)
+            output.print_document(answer, OutputFormat.JSON)
         case FleetFormat.CSV:
-            output.print_rows(fleet_csv.what_if(document))
+            output.print_rows(fleet_csv.what_if(answer))
         case FleetFormat.TABLE:
-            fleet_days_view.what_if(cluster, document)
+            fleet_days_view.what_if(cluster, answer)
     return 0
 
 

@@ -13,7 +13,7 @@ from numalet.insight.fleet.fit import Fit
 from numalet.insight.fleet.parts import FleetPlacement
 from numalet.insight.fleet.replay import ReplayAnswer, Sample
 from numalet.insight.fleet.traps import Traps
-from numalet.insight.output.fleet_days_document import FleetWhatIfDocument
+from numalet.insight.fleet.variants import WhatIf
 from numalet.insight.output.fleet_free_document import controller_text
 
 
@@ -62,10 +62,10 @@ def free(answer: CopiesAnswer) -> Iterator[Sequence[object]]:
             yield *about, *of_pod, copy, each.never
 
 
-def what_if(document: FleetWhatIfDocument) -> Iterator[Sequence[object]]:
+def what_if(answer: WhatIf) -> Iterator[Sequence[object]]:
     """Yield a row for each pool on each side, and each resource that is stranded in it."""
     yield "side", "pool", "nodes", "running", "traps", "resource", "stranded"
-    for name, side in (("before", document.before), ("after", document.after)):
+    for name, side in (("before", answer.before), ("after", answer.after)):
         for pool in side.pools:
             about = (name, pool.pool, pool.nodes, pool.running, pool.traps)
             for resource, amount in (pool.stranded or {"": 0}).items():

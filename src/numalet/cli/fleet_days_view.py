@@ -9,19 +9,15 @@ from numalet.cli import fleet_view, output
 from numalet.cli.tables import Column, Columns, table
 from numalet.core.cluster.cluster import Cluster
 from numalet.insight.fleet.replay import SECONDS_PER_HOUR, ReplayAnswer, ReplayedDay, ReplayRules
-from numalet.insight.output.fleet_days_document import (
-    FleetPoolDocument,
-    FleetSideDocument,
-    FleetWhatIfDocument,
-    share_of,
-)
+from numalet.insight.fleet.variants import PoolSide, Side, WhatIf
+from numalet.insight.output.fleet_days_document import share_of
 from numalet.wording import numbers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-def what_if(cluster: Cluster, answer: FleetWhatIfDocument) -> None:
+def what_if(cluster: Cluster, answer: WhatIf) -> None:
     """Print both sides, pool by pool."""
     output.print_all(_what_if(cluster, answer))
 
@@ -31,7 +27,7 @@ def replay(cluster: Cluster, answer: ReplayAnswer, rules: ReplayRules) -> None:
     output.print_all(_replay(cluster, answer, rules))
 
 
-_Side: TypeAlias = tuple[str, FleetSideDocument]
+_Side: TypeAlias = tuple[str, Side]
 _SIDES: Final[Columns[_Side]] = (
     Column("", lambda each: each[0]),
     Column("RUNNING", lambda each: each[1].running, right=True),
@@ -41,7 +37,7 @@ _SIDES: Final[Columns[_Side]] = (
     Column("WAITING", lambda each: len(each[1].waiting), right=True),
     Column("STRANDED", lambda each: numbers.amounts(each[1].stranded)),
 )
-_POOLS: Final[Columns[tuple[str, FleetPoolDocument]]] = (
+_POOLS: Final[Columns[tuple[str, PoolSide]]] = (
     Column("POOL", lambda each: each[1].pool or "-"),
     Column("", lambda each: each[0]),
     Column("NODES", lambda each: each[1].nodes, right=True),
@@ -51,7 +47,7 @@ _POOLS: Final[Columns[tuple[str, FleetPoolDocument]]] = (
 )
 
 
-def _what_if(cluster: Cluster, answer: FleetWhatIfDocument) -> Iterator[RenderableType]:
+def _what_if(cluster: Cluster, answer: WhatIf) -> Iterator[RenderableType]:
     sides = (("before", answer.before), ("after", answer.after))
     yield table(_SIDES, sides)
     pools = [(name, pool) for name, side in sides for pool in side.pools]
@@ -68,7 +64,7 @@ def _what_if(cluster: Cluster, answer: FleetWhatIfDocument) -> Iterator[Renderab
     yield from fleet_view.ending(cluster)
 
 
-def _refused(side: FleetSideDocument) -> dict[str, list[str]]:
+def _refused(side: Side) -> dict[str, list[str]]:
     """Return the nodes with kubelets that would not start, by the error."""
     nodes: dict[str, list[str]] = {}
     for name, text in side.refused.items():

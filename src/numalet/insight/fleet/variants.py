@@ -20,9 +20,11 @@ from numalet.core.model.findings import NoteFinding
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.value import Value, field, replace
 from numalet.core.node.node import Node
-from numalet.insight.fleet import kube_scheduler
+from numalet.insight.fleet import kube_scheduler, parts, traps
 from numalet.insight.fleet.assessing import Judge
 from numalet.insight.fleet.kube_scheduler import ScoredNodes, Scoring
+from numalet.insight.fleet.parts import Origins
+from numalet.wording import kubelet_start
 
 NodeVariants: TypeAlias = Mapping[str, Node | StartRefused]
 """Empty nodes by name, or why their kubelets would not start."""
@@ -142,26 +144,43 @@ def _with(
     return {name: value for name, value in {**(options or {}), **changes}.items() if value}
 
 
+class PoolSide(Value, kw_only=True):
+    """One pool on one side: its nodes, the pods on them, and what is stranded, by resource."""
+
+    pool: str
+    nodes: int
+    running: int
+    traps: int
+    stranded: Mapping[str, int]
+
+
 class Side(Value, kw_only=True):
     """A cluster before or after a change, once everything that fits was placed.
 
     ``displaced`` are pods that their node rejects; ``moved`` those of them that another node
     admits. ``admitted`` are waiting pods that now run; ``waiting`` are all that run nowhere,
-    including displaced ones. ``refused`` are nodes whose kubelet would not start.
+    including displaced ones. ``refused`` says why the kubelets of nodes would not start.
     """
 
-    cluster: Cluster
     running: int
-    displaced: tuple[ClusterPod, ...] = ()
-    moved: tuple[ClusterPod, ...] = ()
-    admitted: tuple[ClusterPod, ...] = ()
-    waiting: tuple[ClusterPod, ...] = ()
-    refused: Mapping[str, StartRefused] = field(default_factory=dict)
+    displaced: tuple[str, ...]
+    moved: tuple[str, ...]
+    admitted: tuple[str, ...]
+    waiting: tuple[str, ...]
+    refused: Mapping[str, str]
+    stranded: Mapping[str, int]
+    pools: tuple[PoolSide, ...]
 
 
-class WhatIf(Value):
+class WhatIf(Value, tag_field="schema", tag="numalet.fleet-what-if/1"):
+    """Both sides; the origins are those of the cluster as it is.
+
+    Of ``cpu`` the amounts are thousandths of a CPU, of memory and huge pages bytes.
+    """
+
     before: Side
     after: Side
+    origins: Origins
 
 
 def what_if(
@@ -176,18 +195,31 @@ def what_if(
     ``scoring`` is how pods are sent to nodes, ``other_scoring`` how after the change, if different.
     ``done`` is called for each node after its pods were admitted again.
     """
+    return compare(cluster, others, scoring, other_scoring, done)[0]
+
+
+def compare(
+    cluster: Cluster,
+    others: NodeVariants,
+    scoring: Scoring | None = None,
+    other_scoring: Scoring | None = None,
+    done: Callable[[], None] = lambda: None,
+) -> tuple[WhatIf, Cluster, Cluster]:
+    """Answer like ``what_if``; return the clusters of both sides, too."""
     scoring = scoring or Scoring()
     waiting = tuple(cluster.waiting())
-    # The waiting pods are tried before the change too, so that both sides are comparable.
-    before = _placed(cluster, (), waiting, scoring, {})
+    # The waiting pods are tried before the change too, and the shapes are those before it, so that
+    # both sides are comparable.
+    asked = [each.pod for each in traps.shapes_of(cluster)]
+    before, first = _placed(cluster, (), waiting, scoring, {}, asked)
     nodes = dict(cluster.nodes)
-    refused: dict[str, StartRefused] = {}
+    refused: dict[str, str] = {}
     displaced: list[ClusterPod] = []
     by_node = rebuilding.by_node(cluster.pods.values())
     for name, other in sorted(others.items()):
         pods = by_node.get(name, ())
         if isinstance(other, StartRefused):
-            refused[name] = other
+            refused[name] = kubelet_start.text(other)
             del nodes[name]
             displaced.extend(pods)
         else:
@@ -196,8 +228,8 @@ def what_if(
             displaced.extend(rejected)
         done()
     otherwise = replace(cluster, nodes=nodes)
-    after = _placed(otherwise, displaced, waiting, other_scoring or scoring, refused)
-    return WhatIf(before, after)
+    after, second = _placed(otherwise, displaced, waiting, other_scoring or scoring, refused, asked)
+    return WhatIf(before, after, parts.origins(cluster)), first, second
 
 
 def filled_again(node: Node, pods: Iterable[ClusterPod]) -> tuple[Node, tuple[ClusterPod, ...]]:
@@ -216,9 +248,10 @@ def _placed(
     displaced: Sequence[ClusterPod],
     waiting: Sequence[ClusterPod],
     scoring: Scoring,
-    refused: Mapping[str, StartRefused],
-) -> Side:
-    """Try these pods on all nodes, higher priorities first."""
+    refused: Mapping[str, str],
+    asked: Sequence[ClusterPod],
+) -> tuple[Side, Cluster]:
+    """Try these pods on all nodes, higher priorities first; ``asked`` are the shapes of traps."""
     judge = Judge()
     nodes = ScoredNodes(cluster.nodes, scoring)
     changed: dict[str, ClusterNode] = {}
@@ -239,12 +272,32 @@ def _placed(
         nodes.put(changed[on.name])
         placed[each.pod.uid] = each
     final = cluster.with_nodes(changed.values())
-    return Side(
-        cluster=final,
-        running=sum(len(each.node.snapshot.pods) for each in final.nodes.values()),
-        displaced=tuple(displaced),
-        moved=tuple(each for each in displaced if each.pod.uid in placed),
-        admitted=tuple(each for each in waiting if each.pod.uid in placed),
-        waiting=tuple(each for each in ordered if each.pod.uid not in placed),
+    found, pools = traps.traps(final, asked), final.pools()
+    side = Side(
+        running=_running(final.nodes.values()),
+        displaced=_names(displaced),
+        moved=_names(each for each in displaced if each.pod.uid in placed),
+        admitted=_names(each for each in waiting if each.pod.uid in placed),
+        waiting=_names(each for each in ordered if each.pod.uid not in placed),
         refused=refused,
+        stranded=found.stranded,
+        pools=tuple(
+            PoolSide(
+                pool=each.pool,
+                nodes=each.nodes,
+                running=_running(pools[each.pool]),
+                traps=each.traps,
+                stranded=each.stranded,
+            )
+            for each in found.pools
+        ),
     )
+    return side, final
+
+
+def _running(nodes: Iterable[ClusterNode]) -> int:
+    return sum(len(each.node.snapshot.pods) for each in nodes)
+
+
+def _names(pods: Iterable[ClusterPod]) -> tuple[str, ...]:
+    return tuple(str(each.pod) for each in pods)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, Literal
 
-from numalet.core.cluster.cluster import Cluster, ClusterPod
+from numalet.core.cluster.cluster import Cluster
 from numalet.insight.fleet import parts
 from numalet.insight.fleet.parts import Origins
 from numalet.insight.fleet.replay import (
@@ -15,53 +15,9 @@ from numalet.insight.fleet.replay import (
     ReplayRules,
     Sample,
 )
-from numalet.insight.fleet.traps import shapes_of, traps
-from numalet.insight.fleet.variants import Side, WhatIf
 from numalet.insight.output.json_schema import OutputDocument
-from numalet.wording import kubelet_start
 
-WHAT_IF_SCHEMA: Final = "numalet.fleet-what-if/1"
 REPLAY_SCHEMA: Final = "numalet.fleet-replay/1"
-
-
-class FleetPoolDocument(OutputDocument, kw_only=True):
-    """One pool before or after: its nodes, running pods, and stranded amounts by resource."""
-
-    pool: str
-    nodes: int
-    running: int
-    traps: int
-    stranded: dict[str, int]
-
-
-class FleetSideDocument(OutputDocument, kw_only=True):
-    """A cluster before or after the change.
-
-    ``displaced`` are pods that their node rejects, ``moved`` those of them that another node
-    admits. ``admitted`` are waiting pods that fit, ``waiting`` pods without a node. ``refused``
-    has, by node, the error of a kubelet that would not start.
-    """
-
-    running: int
-    displaced: list[str]
-    moved: list[str]
-    admitted: list[str]
-    waiting: list[str]
-    refused: dict[str, str]
-    stranded: dict[str, int]
-    pools: list[FleetPoolDocument]
-
-
-class FleetWhatIfDocument(OutputDocument, kw_only=True):
-    """The cluster before and after; ``origins`` are those of the present cluster.
-
-    Amounts of ``cpu`` are milli-CPUs, those of memory and huge pages bytes.
-    """
-
-    schema: Literal["numalet.fleet-what-if/1"]
-    before: FleetSideDocument
-    after: FleetSideDocument
-    origins: Origins
 
 
 class ReplayedDayDocument(OutputDocument, kw_only=True):
@@ -100,15 +56,6 @@ class FleetReplayDocument(OutputDocument, kw_only=True):
     origins: Origins
 
 
-def of_what_if(cluster: Cluster, answer: WhatIf) -> FleetWhatIfDocument:
-    return FleetWhatIfDocument(
-        schema=WHAT_IF_SCHEMA,
-        before=_side(answer.before, cluster),
-        after=_side(answer.after, cluster),
-        origins=parts.origins(cluster),
-    )
-
-
 def of_replay(cluster: Cluster, answer: ReplayAnswer, rules: ReplayRules) -> FleetReplayDocument:
     return FleetReplayDocument(
         schema=REPLAY_SCHEMA,
@@ -128,35 +75,6 @@ def share_of(waiting_seconds: Iterable[float], share: float) -> float:
     """Return the longest waiting time within this share of the pods, which are sorted by it."""
     every = list(waiting_seconds)
     return every[min(int(len(every) * share), len(every) - 1)] if every else 0.0
-
-
-def _side(side: Side, cluster: Cluster) -> FleetSideDocument:
-    # The shapes of the cluster before the change, so that both sides are comparable.
-    answer = traps(side.cluster, [each.pod for each in shapes_of(cluster)])
-    pools = side.cluster.pools()
-    return FleetSideDocument(
-        running=side.running,
-        displaced=_names(side.displaced),
-        moved=_names(side.moved),
-        admitted=_names(side.admitted),
-        waiting=_names(side.waiting),
-        refused={name: kubelet_start.text(why) for name, why in sorted(side.refused.items())},
-        stranded=dict(answer.stranded),
-        pools=[
-            FleetPoolDocument(
-                pool=each.pool,
-                nodes=each.nodes,
-                running=sum(len(on.node.snapshot.pods) for on in pools[each.pool]),
-                traps=each.traps,
-                stranded=dict(each.stranded),
-            )
-            for each in answer.pools
-        ],
-    )
-
-
-def _names(pods: Iterable[ClusterPod]) -> list[str]:
-    return [str(each.pod) for each in pods]
 
 
 def _day(day: ReplayedDay) -> ReplayedDayDocument:

@@ -21,11 +21,12 @@ from numalet.insight.explain.explanation_types import Explanation, ExplanationNo
 from numalet.insight.explain.matrix import Matrix
 from numalet.insight.fleet.fit import FleetFit
 from numalet.insight.fleet.traps import Traps
+from numalet.insight.fleet.variants import WhatIf
 from numalet.insight.maps.machine_map import MachineMap, Profiles
 from numalet.insight.output import json_schema, state_document
 from numalet.insight.output.check_document import CheckDocument, ChecksDocument, DoctorDocument
 from numalet.insight.output.findings_document import FindingsDocument
-from numalet.insight.output.fleet_days_document import FleetReplayDocument, FleetWhatIfDocument
+from numalet.insight.output.fleet_days_document import FleetReplayDocument
 from numalet.insight.output.fleet_free_document import FleetFreeDocument
 from numalet.insight.output.json_schema import DIALECT, Schema
 from numalet.insight.output.machine_document import LabListDocument
@@ -81,7 +82,7 @@ DOCUMENTS: Final[Mapping[str, tuple[type[Struct], ...]]] = MappingProxyType(
         "fleet-free": (FleetFreeDocument,),
         "fleet-replay": (FleetReplayDocument,),
         "fleet-traps": (Traps,),
-        "fleet-what-if": (FleetWhatIfDocument,),
+        "fleet-what-if": (WhatIf,),
         "lab-list": (LabListDocument,),
         "machine": (MachineMap,),
         "machine-profiles": (Profiles,),

@@ -11,9 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from msgspec import UNSET
-
-from numalet.core.model.value import Value
+from numalet.core.model.value import UNSET, Value
 
 SKIPPABLE: Final = ("devices", "devices_by_numa")
 """Fields that a step may declare as nondeterministic."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from numalet.core.cluster import classes, scheduler_sums
 from numalet.core.cluster.classes import ClassSpec
-from numalet.core.cluster.cluster import Cluster, ClusterPod
+from numalet.core.cluster.cluster import Cluster
 from numalet.core.cluster.facts import FactReader
 from numalet.core.config.releases.table import RELEASES
 from numalet.core.model.pod import Pod
@@ -35,8 +35,8 @@ def _asked(cluster: Cluster, change: Change) -> WhatIf:
     return what_if(cluster, others)
 
 
-def _uids(pods: tuple[ClusterPod, ...]) -> list[str]:
-    return [each.pod.uid for each in pods]
+def _uids(pods: tuple[str, ...]) -> list[str]:
+    return [each.rpartition("/")[2] for each in pods]
 
 
 def _counts(side: Side) -> tuple[int, int]:
@@ -121,11 +121,10 @@ def test_pods_come_again_in_the_order_in_which_they_started() -> None:
     over = replace(pods["b"], pod=replace(pods["b"].pod, uid="over", phase="Succeeded"))
     done: list[int] = []
     others, _ = variants.nodes_of(cluster, SPECS, Change())
-    answer = what_if(
-        replace(cluster, pods={**pods, "over": over}), others, done=lambda: done.append(1)
-    )
-    assert list(answer.after.cluster.nodes["half"].node.snapshot.pods) == ["d", "b"]
-    assert list(answer.after.cluster.nodes["full"].node.snapshot.pods) == ["f", "e"]
+    started = replace(cluster, pods={**pods, "over": over})
+    _, _, after = variants.compare(started, others, done=lambda: done.append(1))
+    assert list(after.nodes["half"].node.snapshot.pods) == ["d", "b"]
+    assert list(after.nodes["full"].node.snapshot.pods) == ["f", "e"]
     assert len(done) == 2
 
 
@@ -133,11 +132,13 @@ def test_nodes_of_one_class_stay_of_one_class_on_both_sides() -> None:
     first = gpu_fleet.empty()
     every = [gpu_fleet.running(f"n{at}", [gpu_fleet.pod(f"p{at}", 2)], on=first) for at in range(9)]
     waiting = [gpu_fleet.pod(f"w{at}", 2) for at in range(3)]
-    answer = _asked(gpu_fleet.cluster(every, waiting), Change(policy="restricted"))
-    for side in (answer.before, answer.after):
+    cluster = gpu_fleet.cluster(every, waiting)
+    others, _ = variants.nodes_of(cluster, SPECS, Change(policy="restricted"))
+    answer, before, after = variants.compare(cluster, others)
+    for side, then in ((answer.before, before), (answer.after, after)):
         reader = FactReader()
         assert len(side.admitted) == 3
-        assert len({reader.class_of(each.node.roster) for each in side.cluster.nodes.values()}) == 1
+        assert len({reader.class_of(each.node.roster) for each in then.nodes.values()}) == 1
 
 
 def _large(pool: str | None, nodes: int | None) -> MachineShare:
@@ -178,6 +179,7 @@ def test_another_strategy_places_pods_that_wait_on_other_nodes() -> None:
     pods = [gpu_fleet.pod("a", 2), gpu_fleet.pod("b", 2)]
     used = gpu_fleet.running("used", pods)
     cluster = gpu_fleet.cluster([used, gpu_fleet.running("vacant", [])], [gpu_fleet.pod("w", 1)])
-    answer = what_if(cluster, {}, other_scoring=Scoring(Strategy.MOST_ALLOCATED))
-    assert "w" in answer.before.cluster.nodes["vacant"].node.snapshot.pods
-    assert "w" in answer.after.cluster.nodes["used"].node.snapshot.pods
+    scoring = Scoring(Strategy.MOST_ALLOCATED)
+    _, before, after = variants.compare(cluster, {}, other_scoring=scoring)
+    assert "w" in before.nodes["vacant"].node.snapshot.pods
+    assert "w" in after.nodes["used"].node.snapshot.pods
