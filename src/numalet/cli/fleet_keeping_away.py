@@ -76,25 +76,20 @@ def _kept(keeping: KeepingOptions, source: SourceOptions, traps: Sequence[Trap])
     import asyncio
 
     from numalet.cluster import keeping as carrying_out
+    from numalet.core.model.value import replace
     from numalet.insight.fleet import keeping_away
     from numalet.insight.fleet.keeping_away import KeepAway
-    from numalet.insight.fleet.traps import KeptAway
 
     assert keeping.how in ("cordon", "taint")
-    plan = keeping_away.plan(traps, KeepAway(keeping.how), keeping.at_most)
+    how = KeepAway(keeping.how)
+    plan = keeping_away.plan(traps, how, keeping.at_most, can_change=source.is_live)
+    if not keeping.yes:
+        return plan
     changed: list[str] = []
-    if keeping.yes and plan.nodes:
+    if plan.nodes:
         server = source.cluster.access()
-        changed = asyncio.run(carrying_out.keep_away(server, plan.nodes, plan.how))
-    return KeptAway(
-        how=keeping.how,
-        is_dry_run=not keeping.yes,
-        can_change=source.is_live,
-        nodes=list(plan.nodes),
-        over_the_cap=list(plan.over_the_cap),
-        still_used=list(plan.still_used),
-        changed=changed,
-    )
+        changed = asyncio.run(carrying_out.keep_away(server, plan.nodes, how))
+    return replace(plan, is_dry_run=False, changed=changed)
 
 
 def _needs_live_cluster() -> BadInput:

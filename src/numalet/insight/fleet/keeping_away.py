@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, Final
 
-from numalet.core.model.value import Value
-from numalet.insight.fleet.traps import Trap
+from numalet.insight.fleet.traps import KeptAway, Trap
 
 ANNOTATION: Final = "numalet.dev/kept-away"
 """The change that this program made to a Node: the value of a ``KeepAway``."""
@@ -23,27 +22,17 @@ class KeepAway(Enum):
     TAINT = "taint"
 
 
-class KeepAwayPlan(Value):
-    """``nodes`` will change; ``over_the_cap`` and ``still_used`` will not.
-
-    Pods of some shape still fit on those of ``still_used`` and would be kept away too.
-    """
-
-    how: KeepAway
-    nodes: tuple[str, ...]
-    over_the_cap: tuple[str, ...]
-    still_used: tuple[str, ...]
-
-
-def plan(traps: Sequence[Trap], how: KeepAway, most: int) -> KeepAwayPlan:
+def plan(traps: Sequence[Trap], how: KeepAway, most: int, *, can_change: bool = True) -> KeptAway:
     """Plan the changes for these traps, in their order, for at most ``most`` nodes."""
-    # A node that still takes some shape is left open: a cordon would keep that shape away too.
     useless = [each.node for each in traps if not each.fitting]
-    return KeepAwayPlan(
-        how,
-        tuple(useless[:most]),
-        tuple(useless[most:]),
-        tuple(each.node for each in traps if each.fitting),
+    return KeptAway(
+        how=how.value,
+        is_dry_run=True,
+        can_change=can_change,
+        nodes=useless[:most],
+        over_the_cap=useless[most:],
+        still_used=[each.node for each in traps if each.fitting],
+        changed=[],
     )
 
 

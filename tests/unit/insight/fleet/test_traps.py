@@ -98,10 +98,10 @@ def test_the_plan_is_capped_and_leaves_nodes_that_are_used() -> None:
     )
     every = traps.traps(cluster, [asking(4)]).traps
     plan = keeping_away.plan(every, KeepAway.CORDON, most=2)
-    assert (plan.nodes, plan.over_the_cap, plan.still_used) == (("a", "b"), ("c",), ())
+    assert (plan.nodes, plan.over_the_cap, plan.still_used) == (["a", "b"], ["c"], [])
     used = traps.traps(cluster, [asking(4), asking(0, 1, 1)]).traps
     plan = keeping_away.plan(used, KeepAway.TAINT, most=2)
-    assert (plan.nodes, plan.still_used) == ((), ("a", "b", "c"))
+    assert (plan.nodes, plan.still_used) == ([], ["a", "b", "c"])
 
 
 def merged(node: dict[str, object], patch: dict[str, object]) -> dict[str, object]:
