@@ -174,7 +174,7 @@ BEFORE_IT: Final = "before it"
 
 
 def replay_refused(refused: Sequence[tuple[str, str]], count: int, which: str) -> list[str]:
-    """Return lines that name pods, with reasons, that were rejected again, out of ``count``.
+    """Return lines about the pods, with reasons, that the replay of the node's state rejects.
 
     ``which`` describes the pods: ``THAT_RUN`` or ``BEFORE_IT``.
     """

@@ -122,8 +122,8 @@ class ClusterStale(WarningFinding):
 
 
 class ClusterNoClass(Finding):
-    sentence = "{nodes} of the class {class_name}, which is not there: {names}"
-    why = "machine and configuration of a node stand in the object of its class"
+    sentence = "{nodes} of the class {class_name}, which does not exist: {names}"
+    why = "the object of the class contains the machine and the configuration of its nodes"
     fix = "kubectl -n numalet rollout restart daemonset/numalet-publisher"
     nodes: str
     class_name: str

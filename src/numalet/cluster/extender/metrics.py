@@ -47,7 +47,7 @@ HELP: Final[Mapping[str, str]] = {
     "leader": "Whether this replica is the one that answers; 1 without a lease.",
     "cluster_nodes": "Nodes by origin of their state; undecided: insufficient data.",
     "shapes": "Shapes of pods whose verdicts are remembered.",
-    "prewarmed_total": "Shapes worked out from waiting pods before the scheduler asked.",
+    "prewarmed_total": "Pod shapes that were computed before the scheduler asked.",
 }
 """By name without prefix."""
 

@@ -235,7 +235,7 @@ class _Step(Mutable):
         return held
 
     def _stopping(self, held: HeldPod, steps: Steps) -> HeldPod:
-        """Return the pod after its containers that have to end got their signal."""
+        """Return the pod after the containers in ``steps.stop`` were asked to end."""
         for stop in steps.stop:
             run = held.record.run
             if not run.of(stop.container).asked_to_end:

@@ -129,9 +129,10 @@ def decided_together(
     all_nodes: NumaMask,
     distances: Distances | None,
 ) -> Merged | None:
-    """Admit under restricted although some resource is not on its own fewest nodes.
+    """Return an admission that only numalet's rule ``fewest_nodes_together`` allows.
 
-    Not in the kubelet: see the rule ``fewest_nodes_together``.
+    Under ``restricted``, the kubelet refuses a pod if one of its resources would fit on fewer
+    NUMA nodes alone. With this rule, all resources together must be on their fewest nodes.
     """
     if policy is not TopologyPolicy.RESTRICTED:
         return None

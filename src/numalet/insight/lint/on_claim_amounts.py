@@ -45,8 +45,8 @@ class LintClaimCountedTwice(ClaimBesideRequestsFinding):
         "adds to its requests for {resource}; it also has {asked}"
     )
     why = (
-        "With DRANodeAllocatableResources a device declares its node resource, and the scheduler "
-        "adds claims to requests."
+        "With DRANodeAllocatableResources, a device can stand for an amount of a node resource. "
+        "The scheduler adds the amounts of claimed devices to the requests."
     )
     fix = "request only what the container needs in addition to its claim"
 

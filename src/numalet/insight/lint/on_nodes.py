@@ -86,8 +86,8 @@ class LintUnbalancedReservation(LintWarning):
         "split of the same sum leaves {better_bytes} on every node with CPUs"
     )
     why = (
-        "Pods of one size, one for each NUMA node, must fit the node that has least left; where "
-        "they do not, they take two nodes together and block both for others."
+        "Pods of equal size, one for each NUMA node, must fit on the node with the least memory "
+        "left. A pod that does not fit takes two nodes and blocks both for others."
     )
     fix = "split the sum evenly, or let 'numalet reserve' do it"
     numa_node: int

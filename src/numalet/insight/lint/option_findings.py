@@ -54,7 +54,10 @@ class LintTopologyOptionsNotRead(LintWarning):
 
 class LintOptionWithoutGate(LintWarning):
     sentence = "option {option!r} is at level {maturity}, and its feature gate {gate} is off"
-    why = "As soon as a policy reads the option, the kubelet does not start without the gate."
+    why = (
+        "No policy reads the option now. With a policy that does, the kubelet does not start "
+        "without the gate."
+    )
     fix = "set featureGates.{gate} to true, or remove the option"
     option: str
     maturity: str

@@ -137,10 +137,10 @@ class StateWouldCrash(WarningFinding):
 
 class StateWouldNotRestart(Finding):
     sentence = (
-        "put on an empty machine again, the blocks give another {what} on NUMA node {node}: the "
-        "file says {found}, it should be {expected}; the kubelet would not start"
+        "the {what} of NUMA node {node} does not match the file's blocks: the file says {found}, "
+        "the blocks give {expected}; the kubelet would not start"
     )
-    why = "The blocks, put on an empty machine, give the node map, per group and type."
+    why = "The kubelet puts the blocks on an empty machine and compares the result with the file."
     what: str
     node: int | None
     found: object

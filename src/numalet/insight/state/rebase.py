@@ -91,7 +91,7 @@ class RebaseCpusGone(Finding):
 
 
 class RebaseCpusTaken(Finding):
-    sentence = "the CPUs {cpus} are held by pods {pods} too, which are kept"
+    sentence = "CPUs {cpus} also belong to pods {pods}, which are kept"
     cpus: str
     pods: str
 

@@ -142,7 +142,7 @@ def test_of_many_nodes_the_first_are_named_and_the_rest_counted() -> None:
 
 def test_a_class_that_is_not_there_is_named() -> None:
     assert sentences(replace(HEALTHY, class_names=frozenset())) == [
-        "2 nodes of the class c0, which is not there: a, b"
+        "2 nodes of the class c0, which does not exist: a, b"
     ]
 
 

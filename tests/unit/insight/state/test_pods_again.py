@@ -112,7 +112,7 @@ def test_a_pod_that_is_placed_a_second_time_is_a_warning() -> None:
     checked = check(config, pod)
 
     assert [str(each) for each in checked.pods or ()] == [
-        "container a of pod default/u runs with CPUs 1-2 and gets CPUs 3-4 when the kubelet sees "
-        "the pod again"
+        "container a of pod default/u runs with CPUs 1-2; after the restart the kubelet gives "
+        "it CPUs 3-4"
     ]
     assert not checked.loses_pods

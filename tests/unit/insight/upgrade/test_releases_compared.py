@@ -229,8 +229,8 @@ def test_a_running_pod_that_gets_other_cpus_is_a_warning() -> None:
     again = replace(newest, state_files=seen(newest).node.state_files())
     moved = {each.code: str(each) for each in reversed(list(pods.lost(again, seen(again))))}
     assert moved["restart/pod-moved"] == (
-        "container a of pod default/u runs with CPUs 2,10 and gets CPUs 4,12 when the kubelet sees "
-        "the pod again"
+        "container a of pod default/u runs with CPUs 2,10; after the restart the kubelet gives "
+        "it CPUs 4,12"
     )
     assert moved["upgrade/starts-once"].startswith(
         "v1.36 starts with the state files, and not a second time: start cpu manager error: "
