@@ -147,8 +147,8 @@ class ReleaseRules(RunningRules):
         test="tests/unit/core/admission/test_pod_level_pods.py::test_a_pod_level_pod_is_placed_whole",
     )
     state_files_have_pods: bool = _rule(
-        "State files are of format 3 (CPU Manager) and 2 (Memory Manager): podEntries have what "
-        "pods got as a whole, and checksums cover them.",
+        "State files have format 3 (CPU Manager) and 2 (Memory Manager): the field podEntries "
+        "contains the allocations of whole pods, and checksums cover it.",
         kubelet="state.stateCheckpoint.storeState",
         test="tests/unit/core/checkpoint/test_pod_entries.py::test_empty_states_have_other_checksums",
     )

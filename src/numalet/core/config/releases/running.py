@@ -78,8 +78,8 @@ class RunningRules(Rules):
         "::test_containers_in_one_cache_are_counted_in_releases_that_do_so",
     )
     exclusive_cpus_are_shown_by_numa_node: bool = _rule(
-        "A gauge shows the exclusive CPUs of each NUMA node that has had some; with the last of "
-        "them it keeps its value.",
+        "A gauge shows the exclusive CPUs of each NUMA node that had some. When the last of them "
+        "is released, the gauge keeps its old value.",
         kubelet="cpumanager.updateAllocationPerNUMAMetric",
         test="tests/unit/agent/telemetry/test_cpu_gauges.py"
         "::test_a_node_whose_last_cpu_is_released_keeps_its_value",
