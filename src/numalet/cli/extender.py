@@ -73,7 +73,7 @@ class ExtenderOptions(Options):
         "Listen where others than this machine can connect, without --client-ca."
     )
     metrics: str = _serving(
-        "Serve metrics and probes here too, without TLS; without a host on the loopback address.",
+        "Serve metrics and probes here too, without TLS; without a host, on the loopback address.",
         "[HOST:]PORT",
         default="",
     )

@@ -61,8 +61,8 @@ class TrapsOptions(Options):
 
 class FreeOptions(Options):
     pod: str = POD
-    plan: bool = option("Also where the pods could run instead, step by step.")
-    every_node: bool = option("The smallest set of each node, not of the best.")
+    plan: bool = option("Also show where the pods could run instead, step by step.")
+    every_node: bool = option("Show the smallest set of every node, not only of the best one.")
     node: list[str] = option("Only this node; repeatable.", "NAME")
     lower_priority_only: bool = option("Pods of the pod's own priority stay, as in preemption.")
     keep_bare_pods: bool = option("Pods without a controller stay.")

@@ -48,7 +48,7 @@ Exit status: 0 ended by a signal, 2 invalid input or the API server refuses acce
 class FleetDashboardOptions(Options):
     source: Source
     listen: str = option(
-        "Where to serve the pages: an address of loopback; port 0 is any that is free.",
+        "Where to serve the pages: a loopback address; port 0 chooses a free port.",
         "[HOST:]PORT",
         default="0",
     )

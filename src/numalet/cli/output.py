@@ -168,7 +168,7 @@ def print_drawn(text: str) -> None:
 
 
 def print_screen(text: str) -> None:
-    """Print over the whole terminal; elsewhere append."""
+    """Replace the content of the terminal; if the output is not a terminal, append."""
     sys.stdout.write(f"{_CLEARED if sys.stdout.isatty() else ''}{text}\n")
 
 

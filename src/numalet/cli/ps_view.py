@@ -23,7 +23,7 @@ _UNITS: Final = ((86_400, "d"), (3600, "h"), (60, "m"))
 
 
 class PodTable:
-    """The table of these pods as of now; widths are those of its first lines."""
+    """A table of pods. Its first lines determine the widths of the columns."""
 
     def __init__(self, items: Sequence[Mapping[str, Any]], now: datetime, *, is_wide: bool) -> None:
         self._now = now

@@ -95,7 +95,7 @@ class PublishOptions(Options):
         default=Path("/proc"),
     )
     metrics: str = option(
-        "Serve metrics for Prometheus here; without a host on the loopback address.",
+        "Serve metrics for Prometheus here; without a host, on the loopback address.",
         "[HOST:]PORT",
         default="",
     )

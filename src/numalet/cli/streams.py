@@ -25,7 +25,7 @@ class _Output(io.RawIOBase):
         self.reader_is_gone = False
 
     def write(self, data: Any) -> int | None:
-        """Write some of it, or drop all of it."""
+        """Write the data, or drop it if the reader has closed the pipe."""
         try:
             return self._raw.write(data)
         except BrokenPipeError:

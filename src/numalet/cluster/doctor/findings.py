@@ -62,7 +62,7 @@ class ClusterAccountForbidden(Finding):
 
 
 class ClusterAccountsUnknown(NoteFinding):
-    sentence = "whether the accounts of numalet have their roles is not known: you may not ask"
+    sentence = "you may not check whether the service accounts of numalet have their roles"
     fix = (
         "kubectl auth can-i patch numanodes.numalet.dev "
         "--as=system:serviceaccount:numalet:numalet-publisher"

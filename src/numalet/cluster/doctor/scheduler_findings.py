@@ -79,7 +79,10 @@ class ClusterSchedulerTimeOut(Finding):
 
 class ClusterSchedulerFailsOpen(NoteFinding):
     sentence = "{source} ignores {url} while it does not answer (ignorable: true)"
-    why = "pods are then bound by sums, and kubelets reject some of them; numalet breaker ends that"
+    why = (
+        "the scheduler then compares only sums of resources, and kubelets reject some of the pods; "
+        "numalet breaker stops the endless replacements"
+    )
     source: str
     url: str
 

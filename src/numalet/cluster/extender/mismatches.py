@@ -1,9 +1,9 @@
 """Pods that a kubelet rejected and we predicted it would admit: our model of that node is wrong.
 
 Each mismatch is logged with both decisions, ours and the kubelet's, and counted; and its node gets
-no pod of this shape for a while (``insight/scheduling/backing_off``). A rejection without our yes
-does not count: another component sent the pod there, or the node was undecided. Memory is limited
-to the latest predictions, and to pods that have not started yet.
+no pod of this shape for a while (``insight/scheduling/backing_off``). If we did not
+predict an admission, a rejection does not count: another component sent the pod there, or the node
+was undecided. Only the latest predictions are kept, and only of pods that have not started yet.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ _ORIGINS: Final = (
 
 
 def why_impossible(reason: str, message: str, rules: NodeRules, pod: Pod) -> NeverGiven | None:
-    """Return why a kubelet with these rules never gives the pod this reason."""
+    """Return why a kubelet with these rules never rejects the pod for this reason, if so."""
     for each in _ORIGINS:
         is_meant = not each.texts or any(text in message for text in each.texts)
         if reason == each.reason and is_meant and not each.is_possible(rules, pod):

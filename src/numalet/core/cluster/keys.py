@@ -26,9 +26,10 @@ StateKey: TypeAlias = tuple[object, ...]
 
 
 def of(facts: StateFacts, asking: Asking) -> StateKey:
-    """Return the smallest key of a node's state: thousands of states become dozens.
+    """Return the coarsest key of a node's state that a shape allows.
 
-    See ``asking``.
+    Thousands of states get dozens of keys, so few admissions are computed. ``asking`` describes
+    which differences the shape can notice.
     """
     by_node = asking.one_node_each
     has_free = by_node is not None and facts.sizes_are_sane

@@ -118,7 +118,7 @@ class LintExtendedResourceServedTwice(LintWarning):
     sentence = "{device_class} stands for {resource}, which a device plugin offers here, too"
     why = (
         "Requests for the resource become claims on some nodes and go to the device plugin on "
-        "others. On a node with both the plugin still gives hints for devices that a claim has."
+        "others. On a node with both, the plugin also offers devices that a claim holds."
     )
     fix = "run one of the two on a node"
     device_class: str

@@ -53,8 +53,8 @@ class LintMemoryManagerBesideDraDriver(BesideDraDriverFinding):
 class LintClaimShared(LintFinding):
     sentence = "{claim} is {resource} for one container, and {count} use it: {users}"
     why = (
-        "Drivers of CPUs and memory prepare a claim for one container; every other one fails with "
-        "CreateContainerError. An init container counts, too: nothing is handed on to the others."
+        "Drivers of CPUs and memory prepare a claim for one container only; the other containers "
+        "fail with CreateContainerError. This applies to init containers too."
     )
     fix = "give each container a separate claim; a ResourceClaimTemplate makes one for each pod"
     claim: str

@@ -1,6 +1,6 @@
-"""The first line of an explanation: the decision, what was short where, and a suggestion.
+"""The first line of an explanation: the decision, the scarce resource, and a suggestion.
 
-An engineer who is woken by a rejected pod reads one line.
+An engineer on call for a rejected pod may read only this line.
 """
 
 from __future__ import annotations

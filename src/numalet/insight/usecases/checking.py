@@ -313,7 +313,7 @@ def subject_of(pieces: CheckInputs, parts: CheckParts) -> ReadSubject:
 
 
 def _lines_of(document: str) -> Sequence[str]:
-    """Return the lines of a file, empty for other sources; the file was read before."""
+    """Return the lines of the document if it is a file; other sources have none."""
     if not Path(document).is_file():
         return ()
     text = Findings().collect(lambda: yaml_source.read_text(document))
