@@ -19,6 +19,7 @@ from numalet.insight.usecases.replaying import FailedReport, PassedReport, Unusa
 from numalet.insight.usecases.scenario_file import RawScenario
 
 _CRASH: Final = "KubeletWouldCrash"
+_CRASH_KIND: Final = "crash"
 
 CHANCE_RUNS: Final = 24
 """Runs of a scenario that show whether its outcome depends on chance."""
@@ -61,7 +62,7 @@ def judge(oracle: Oracle, scenarios: Iterable[Scenario]) -> list[Judged]:
     doubtful = [
         scenario
         for scenario, judged in zip(listed, first, strict=True)
-        if judged.verdict is Verdict.DIFFERENT
+        if judged.verdict is Verdict.DIFFERENT and judged.kind != _CRASH_KIND
     ]
     if not doubtful:
         return first
@@ -80,13 +81,15 @@ def _judged_crash(oracle: Oracle, scenario: Scenario, cause: str) -> Judged:
     """Judge a scenario in which the kubelet crashes: numalet must foresee it at the same step."""
     at = _foreseen_crash(scenario)
     if at is None:
-        return Judged(Verdict.DIFFERENT, reason=f"{cause}; numalet foresees no crash", kind="crash")
+        return Judged(
+            Verdict.DIFFERENT, reason=f"{cause}; numalet foresees no crash", kind=_CRASH_KIND
+        )
     shortest = {**scenario, "steps": scenario["steps"][: at + 1]}
     until = {**scenario, "steps": scenario["steps"][:at], "name": f"{scenario['name']}-until"}
     recorded = oracle.record([shortest, until])
     if not _crashed(recorded.left_out.get(shortest["name"], "")):
         reason = f"{cause}; numalet foresees it at step {at}, where there is none"
-        return Judged(Verdict.DIFFERENT, reason=reason, kind="crash")
+        return Judged(Verdict.DIFFERENT, reason=reason, kind=_CRASH_KIND)
     return _judged(recorded.lines, recorded.left_out, until["name"])
 
 

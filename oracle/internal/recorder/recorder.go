@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -23,7 +24,7 @@ func Record(ctx context.Context, folder string, line []byte) (outcome *scenario.
 	// away then, so the process can go on.
 	defer func() {
 		if problem := recover(); problem != nil {
-			outcome, err = nil, fmt.Errorf("the kubelet panicked: %v", problem)
+			outcome, err = nil, fmt.Errorf("the kubelet panicked: %v, in %s", problem, panickedIn(debug.Stack()))
 		}
 	}()
 	var input scenario.Scenario
@@ -38,6 +39,16 @@ func Record(ctx context.Context, folder string, line []byte) (outcome *scenario.
 	outcome, err = r.all(ctx, &input)
 	_, stopErr := node.Stop(ctx)
 	return outcome, errors.Join(err, stopErr)
+}
+
+// panickedIn returns the innermost function of Kubernetes in a stack.
+func panickedIn(stack []byte) string {
+	for _, line := range strings.Split(string(stack), "\n") {
+		if strings.HasPrefix(line, "k8s.io/") {
+			return line[:strings.LastIndex(line, "(")]
+		}
+	}
+	return "an unknown function"
 }
 
 // run is one scenario on its way.
