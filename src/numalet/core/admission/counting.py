@@ -18,21 +18,59 @@ from numalet.core.model.pod import (
     Container,
     ContainerKind,
     Pod,
+    PodLevelResources,
     QosClass,
     Resources,
     StatusResources,
 )
-from numalet.core.model.value import replace
+from numalet.core.model.value import kept, replace
 
 
 def counted(pod: Pod, rules: ReleaseRules) -> Pod:
     """Return the pod with its QoS class in this release; the same pod if nothing changes."""
     asked = pod.pod_level
+    if rules.qos_class_is_of_each_container and asked is None:
+        return kept(pod, "by container", _by_container, pod)
     if asked is None or asked.count is rules.pod_level_resources_count:
         return pod
     count = rules.pod_level_resources_count
-    qos_class = asked.qos_class if count else pod_demand.qos_class(pod.containers())
+    if count and rules.pod_level_limits_are_filled_in:
+        asked = _filled_in(pod, asked)
+    by_container = pod_demand.qos_class(pod.containers())
+    if rules.qos_class_is_of_each_container:
+        by_container = pod_demand.class_of_each_container(pod)
+    qos_class = asked.qos_class if count else by_container
     return replace(pod, qos_class=qos_class, pod_level=replace(asked, count=count))
+
+
+def _by_container(pod: Pod) -> Pod:
+    """Return the pod with the class of its containers, unless its status has another one."""
+    before, now = pod_demand.qos_class(pod.containers()), pod_demand.class_of_each_container(pod)
+    is_other = before is not now and pod.qos_class is before
+    return replace(pod, qos_class=now) if is_other else pod
+
+
+def _filled_in(pod: Pod, asked: PodLevelResources) -> PodLevelResources:
+    """Return pod-level resources as an API server fills them in, or as a static pod has them.
+
+    Kubelet: ``DefaultPodLevelResources`` of the API server, v1.37.
+    """
+    if asked.written is not None:
+        return pod_demand.of_pod_level(*asked.written, None)
+    limits = pod_demand.peak_demand(
+        pod.init_containers, pod.app_containers, lambda container: container.limits
+    )
+    missing = {
+        name: max(request, limits[name])
+        for name, request in asked.requests.items()
+        if name not in asked.limits and all(name in each.limits for each in pod.containers())
+    }
+    computed = pod_demand.of_pod_level(asked.requests, asked.limits, None)
+    if not missing or asked.qos_class is not computed.qos_class:
+        # A class that differs is that of the pod's status, which stays.
+        return asked
+    filled = dict(sorted({**asked.limits, **missing}.items()))
+    return pod_demand.of_pod_level(asked.requests, filled, None)
 
 
 def at_first(pod: Pod) -> Pod:

@@ -144,7 +144,7 @@ def _memory_slot(rules: NodeRules) -> ManagerSlot[MemoryLedger]:
         case MemoryPolicy.NONE:
             return ManagerSlot("memory", Indifferent(), *on, NoPlacement(), is_idle=True)
         case MemoryPolicy.STATIC | MemoryPolicy.BEST_EFFORT:
-            static = StaticMemoryPolicy(rules.behaviour)
+            static = StaticMemoryPolicy(rules.behaviour, rules.release_rules.no_memory_is_skipped)
             pods = MemoryPodPools(static)
             return ManagerSlot("memory", static, *on, pods, forgets=static)
         case _:

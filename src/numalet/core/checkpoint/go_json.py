@@ -130,6 +130,10 @@ class Fields:
         # Later members win, as in Go.
         self._members = {name.lower(): member for name, member in members.items()}
 
+    def at(self, place: str) -> Fields:
+        """Return the same members of another struct."""
+        return Fields(self._members, place)
+
     def get(self, name: str) -> object:
         """Return the member; None for null, too."""
         return self._members.get(name.lower())
@@ -219,10 +223,12 @@ _ESCAPED = {
 }
 
 
+def quoted(text: str) -> str:
+    written = encode_basestring(text)
+    if written.isascii() and "<" not in written and ">" not in written and "&" not in written:
+        return written
+    return "".join(_ESCAPED.get(character, character) for character in written)
+
+
 # Every write repeats the same names and uids.
-@lru_cache(maxsize=4096)
-def string(text: str) -> str:
-    quoted = encode_basestring(text)
-    if quoted.isascii() and "<" not in quoted and ">" not in quoted and "&" not in quoted:
-        return quoted
-    return "".join(_ESCAPED.get(character, character) for character in quoted)
+string = lru_cache(maxsize=4096)(quoted)

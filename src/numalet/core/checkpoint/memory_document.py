@@ -55,7 +55,8 @@ class MemoryDocument(Value):
 
     ``early_layout`` is true for a file whose groups are called ``nodes`` and not ``cells``.
     ``pods`` has the blocks of whole pods, by uid. They are part of the format and of the checksum
-    only if ``has_pods``.
+    only if ``has_pods``. ``data`` is the text that the content was read from, in the newest format;
+    then ``checksum`` is that of this text.
     """
 
     policy_name: str
@@ -65,6 +66,7 @@ class MemoryDocument(Value):
     early_layout: bool = False
     pods: Mapping[str, PodBlocks] | None = None
     has_pods: bool = False
+    data: str | None = None
 
 
 def to_ledger(document: MemoryDocument) -> MemoryLedger:

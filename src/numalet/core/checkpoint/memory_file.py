@@ -11,7 +11,14 @@ from __future__ import annotations
 
 from enum import Enum
 
-from numalet.core.checkpoint import go_dump, go_json, memory_document, memory_text, pod_entries
+from numalet.core.checkpoint import (
+    data_member,
+    go_dump,
+    go_json,
+    memory_document,
+    memory_text,
+    pod_entries,
+)
 from numalet.core.checkpoint.checksum import fnv1a_32
 from numalet.core.checkpoint.go_json import Fields, GoJsonError
 from numalet.core.checkpoint.memory_document import (
@@ -25,6 +32,7 @@ from numalet.core.checkpoint.memory_document import (
 from numalet.core.config.releases.release import V1_32_RULES, ReleaseRules
 from numalet.core.findings.state_files import (
     MemoryStateCorrupted,
+    MemoryStateDataCorrupted,
     MemoryStateEarlyLayout,
     MemoryStateNotJson,
     MemoryStateOtherPolicy,
@@ -46,19 +54,27 @@ class ChecksumVerdict(Enum):
 
 def write(policy_name: str, ledger: MemoryLedger, rules: ReleaseRules = V1_32_RULES) -> str:
     """Return the file's text: one line, no blanks, no newline at the end."""
-    return memory_text.text(policy_name, ledger, rules.state_files_have_pods)
+    return memory_text.text(policy_name, ledger, rules)
 
 
 def checksum_of(document: MemoryDocument) -> int:
+    if document.data is not None:
+        return data_member.checksum_of(document.data)
     return fnv1a_32(go_dump.memory(document))
+
+
+def why_corrupted(document: MemoryDocument) -> Finding:
+    kind = MemoryStateCorrupted if document.data is None else MemoryStateDataCorrupted
+    return kind(checksum=document.checksum, expected=checksum_of(document))
 
 
 def verdict(document: MemoryDocument, rules: ReleaseRules = V1_32_RULES) -> ChecksumVerdict:
     """Compare the document with its own checksum, by the rule of its layout."""
     if checksum_of(document) == document.checksum:
         return ChecksumVerdict.SOUND
-    # The format with pods is verified strictly, even where the older one accepts 0.
-    accepts_zero = rules.memory_checksum_zero_is_accepted and not document.has_pods
+    # The newer formats are verified strictly, even where the oldest one accepts 0.
+    is_newer = document.has_pods or document.data is not None
+    accepts_zero = rules.memory_checksum_zero_is_accepted and not is_newer
     if accepts_zero and not document.checksum:
         return ChecksumVerdict.SOUND
     # A file in the layout of Kubernetes' documentation: verify it by that layout's rule.
@@ -77,13 +93,18 @@ def read(text: str, rules: ReleaseRules = V1_32_RULES) -> MemoryDocument | Findi
     """
     try:
         value = go_json.loads(text)
-        with_pods = _with_pods(value) if rules.state_files_have_pods else None
+        newest = _with_data(value) if rules.state_files_have_data else None
+        if newest is not None:
+            return newest
+        tries_pods = rules.state_files_have_pods or rules.state_files_have_data
+        with_pods = _with_pods(value) if tries_pods else None
         if with_pods is not None:
             return with_pods
         document = _document(value, _type_name(rules))
     except GoJsonError as error:
         return MemoryStateNotJson(error=error.go_text)
-    if rules.state_files_have_pods and isinstance(value, dict):
+    keeps_pods = rules.state_files_have_pods and not rules.first_cpu_format_is_gone
+    if keeps_pods and isinstance(value, dict):
         # The kubelet keeps the entries that its try with the newer format decoded.
         pods = pod_entries.readable_blocks(Fields(value, _TOP).get(pod_entries.MEMBER))
         document = replace(document, pods=pods)
@@ -112,13 +133,12 @@ def load_document(
         case ChecksumVerdict.EARLY:
             return MemoryStateEarlyLayout(checksum=document.checksum)
         case ChecksumVerdict.CORRUPTED:
-            expected = checksum_of(document)
-            return MemoryStateCorrupted(checksum=document.checksum, expected=expected)
+            return why_corrupted(document)
         case _:  # Sound.
             pass
     if document.policy_name != policy_name:
         return MemoryStateOtherPolicy(configured=policy_name, found=document.policy_name)
-    return document
+    return document if rules.state_files_have_pods else replace(document, pods=None)
 
 
 def _type_name(rules: ReleaseRules) -> str:
@@ -133,19 +153,38 @@ _IN_BLOCK = "Block.entries"
 """Locations in Go's errors: the innermost struct, and the members on the path to it."""
 
 
+def _with_data(value: object) -> MemoryDocument | None:
+    """Read ``data``; return None if the kubelet tries the older formats instead."""
+    fields = Fields(value if isinstance(value, dict) else {}, _TOP)
+    if not data_member.is_in(fields):
+        return None
+    document, data, checksum = data_member.read(
+        "memory", fields, lambda: _document(value, _TOP, f"{_TOP}.{_TOP}V1"), _content
+    )
+    return replace(document, data=data, checksum=checksum, early_layout=False)
+
+
+def _content(value: object) -> MemoryDocument:
+    name = f"{_TOP}Data"
+    return replace(_document(value, name), pods=_pods(Fields(go_json.as_object(value, "", ""), "")))
+
+
 def _with_pods(value: object) -> MemoryDocument | None:
     """Return the document if it is sound in the format with ``podEntries``."""
     try:
         document = _document(value, _TOP)
-        top = Fields(go_json.as_object(value, "", _TOP), _TOP)
-        entries, place = top.get(pod_entries.MEMBER), pod_entries.MEMBER
-        by_uid = go_json.mapping(entries, place, _pod_blocks, "state.PodMemoryAssignments")
+        pods = _pods(Fields(go_json.as_object(value, "", _TOP), _TOP))
     except GoJsonError:
         return None
-    # An absent member is an empty map, an explicit null is nil; the checksum distinguishes them.
-    is_nil = entries is None and top.has(pod_entries.MEMBER)
-    document = replace(document, pods=None if is_nil else by_uid, has_pods=True)
+    document = replace(document, pods=pods, has_pods=True)
     return document if checksum_of(document) == document.checksum else None
+
+
+def _pods(top: Fields) -> dict[str, PodBlocks] | None:
+    entries, place = top.get(pod_entries.MEMBER), pod_entries.MEMBER
+    by_uid = go_json.mapping(entries, place, _pod_blocks, "state.PodMemoryAssignments")
+    # An absent member is an empty map, an explicit null is nil; the checksum distinguishes them.
+    return None if entries is None and top.has(pod_entries.MEMBER) else by_uid
 
 
 def _pod_blocks(value: object, place: str) -> PodBlocks:
@@ -153,14 +192,14 @@ def _pod_blocks(value: object, place: str) -> PodBlocks:
     return _blocks(fields.get("memoryBlocks"), place)
 
 
-def _document(value: object, type_name: str) -> MemoryDocument:
-    top = Fields(go_json.as_object(value, "", f"state.{type_name}"), type_name)
+def _document(value: object, type_name: str, at: str = "") -> MemoryDocument:
+    """Decode the plain members of a type, whose place in errors may be another one."""
+    at = at or type_name
+    top = Fields(go_json.as_object(value, "", f"state.{type_name}"), at)
     nodes, entries = top.get("machineState"), top.get("entries")
-    place = f"{type_name}.machineState"
+    place = f"{at}.machineState"
     by_id = _by_id(go_json.mapping(nodes, place, _node, "state.NUMANodeMap"), place)
-    pods = go_json.mapping(
-        entries, f"{type_name}.entries", _pod, "state.ContainerMemoryAssignments"
-    )
+    pods = go_json.mapping(entries, f"{at}.entries", _pod, "state.ContainerMemoryAssignments")
     return MemoryDocument(
         policy_name=top.text("policyName"),
         nodes=None if nodes is None and top.has("machineState") else by_id,

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from numalet.core.checkpoint import both_forms, go_dump, pod_entries
+from numalet.core.checkpoint import both_forms, data_member, go_dump, pod_entries
 from numalet.core.checkpoint.both_forms import BothForms
 from numalet.core.checkpoint.checksum import fnv1a_32
 from numalet.core.checkpoint.go_json import string
+from numalet.core.config.releases.release import ReleaseRules
 from numalet.core.managers.memory.ledger import (
     Blocks,
     MemoryBlock,
@@ -22,24 +23,22 @@ from numalet.core.managers.memory.ledger import (
 from numalet.core.model.value import kept
 
 
-def text(policy_name: str, ledger: MemoryLedger, has_pods: bool) -> str:
-    """Return one line, without blanks and without a newline at the end.
-
-    ``has_pods``: in the format that includes the blocks of whole pods.
-    """
+def text(policy_name: str, ledger: MemoryLedger, rules: ReleaseRules) -> str:
+    """Return one line, without blanks and without a newline at the end."""
     nodes_dump, nodes = both_forms.map_by_number(ledger.nodes, _node)
     entries_dump, entries = both_forms.map_of(ledger.blocks, _containers)
     # The kubelet omits an empty member.
-    members = f'"entries":{entries},' if ledger.blocks else ""
-    pods_dump = None
-    if has_pods:
+    members = f'"policyName":{string(policy_name)},"machineState":{nodes}'
+    members += f',"entries":{entries}' if ledger.blocks else ""
+    pods_dump, further = None, ""
+    if rules.state_files_have_pods:
         pods_dump, pods = both_forms.map_of(ledger.pods, _pod)
-        members += f'"{pod_entries.MEMBER}":{pods},' if ledger.pods else ""
+        further = f',"{pod_entries.MEMBER}":{pods}' if ledger.pods else ""
+    if rules.state_files_have_data:
+        checksum = fnv1a_32(go_dump.memory_of(policy_name, nodes_dump, entries_dump, None))
+        return data_member.text(members, checksum, further)
     checksum = fnv1a_32(go_dump.memory_of(policy_name, nodes_dump, entries_dump, pods_dump))
-    return (
-        f'{{"policyName":{string(policy_name)},"machineState":{nodes},'
-        f'{members}"checksum":{checksum}}}'
-    )
+    return f'{{{members}{further},"checksum":{checksum}}}'
 
 
 def _node(node: NodeMemory) -> BothForms:

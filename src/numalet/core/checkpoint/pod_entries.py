@@ -19,7 +19,9 @@ from numalet.core.model import cpu_set
 from numalet.core.model.cpu_set import CpuListError, CpuSet
 
 MEMBER: Final = "podEntries"
-ANY_FORMAT: Final = V1_32_RULES.and_also(state_files_have_pods=True)
+ANY_FORMAT: Final = V1_32_RULES.and_also(
+    state_files_have_pods=True, state_files_have_data=True, state_files_have_baselines=True
+)
 """Rules that read files of every format, older ones like v1.32."""
 _IN_ENTRY: Final = "podEntries"
 

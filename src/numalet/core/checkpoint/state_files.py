@@ -64,7 +64,8 @@ def _text(
     ledger: L, write: Callable[[str, L, ReleaseRules], str], policy: str, rules: ReleaseRules
 ) -> str:
     """Return a ledger's text, cached in it: most decisions leave some ledgers unchanged."""
-    name = f"text {policy} {rules.state_files_have_pods}"
+    formats = rules.state_files_have_pods, rules.state_files_have_data
+    name = f"text {policy} {formats} {rules.state_files_have_baselines}"
     return kept(ledger, name, write, policy, ledger, rules)
 
 

@@ -131,7 +131,12 @@ def _static(
         _check_count(config, machine, count, reserved_cpus, findings)
     rules = _rules(options, count or 0, reserved_cpus)
     of_release = release.rules_with(gates.enabled)
-    return replace(rules, odd_requests_drop_one_cpu=of_release.odd_requests_drop_one_cpu)
+    return replace(
+        rules,
+        odd_requests_drop_one_cpu=of_release.odd_requests_drop_one_cpu,
+        kept_cpus_may_break_cores=of_release.kept_cpus_may_break_cores,
+        one_socket_is_preferred=of_release.one_socket_is_preferred,
+    )
 
 
 def _reserved_count(

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from numalet.core.config.kubelet_config import KubeletConfig
-from numalet.core.config.releases.release import ReleaseRules
+from numalet.core.config.releases.release import V1_32_RULES, ReleaseRules
 from numalet.core.findings.reservation import (
     ConfigEvictionAboveAll,
     ConfigEvictionBelowZero,
@@ -188,7 +188,11 @@ def with_default_eviction(
 
 
 def parse_reserved(
-    config: KubeletConfig, place: str, amounts: Mapping[str, str], findings: Findings
+    config: KubeletConfig,
+    place: str,
+    amounts: Mapping[str, str],
+    findings: Findings,
+    rules: ReleaseRules = V1_32_RULES,
 ) -> ResourceList:
     """Parse ``kubeReserved`` or ``systemReserved``; report and leave out bad quantities."""
     reserved: dict[str, Quantity] = {}
@@ -210,7 +214,8 @@ def parse_reserved(
         if quantity.sign < 0:
             findings.add(ConfigReservedNegative(resource=resource, value=amount, where=where))
             continue
-        reserved[name] = quantity
+        is_rounded = name == resources.CPU and rules.reserved_cpu_is_in_thousandths
+        reserved[name] = quantity.in_thousandths if is_rounded else quantity
     return MappingProxyType(reserved)
 
 
@@ -298,14 +303,16 @@ def reservation(
     return MappingProxyType(kept)
 
 
-def without_eviction(config: KubeletConfig, of: ResourceList) -> dict[str, Quantity]:
+def without_eviction(
+    config: KubeletConfig, of: ResourceList, rules: ReleaseRules
+) -> dict[str, Quantity]:
     """Subtract the reservations, but not eviction thresholds, from a capacity.
 
     The configuration must be valid. Kubelet v1.32: ``GetNodeAllocatableAbsolute``.
     """
     findings = Findings()
-    kube = parse_reserved(config, "kubeReserved", config.kube_reserved, findings)
-    system = parse_reserved(config, "systemReserved", config.system_reserved, findings)
+    kube = parse_reserved(config, "kubeReserved", config.kube_reserved, findings, rules)
+    system = parse_reserved(config, "systemReserved", config.system_reserved, findings, rules)
     left = {name: each - system.get(name, ZERO) - kube.get(name, ZERO) for name, each in of.items()}
     return {name: ZERO if amount.sign < 0 else amount for name, amount in left.items()}
 

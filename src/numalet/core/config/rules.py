@@ -62,7 +62,7 @@ class MemoryRules(Value, kw_only=True):
 
 
 class CpuRules(Value, kw_only=True):
-    """Policy and options of the CPU Manager; ``odd_requests_drop_one_cpu`` is a release's rule.
+    """Policy and options of the CPU Manager, and three rules of a release by their names.
 
     Policy static reserves ``reserved_count`` CPUs; ``reserved_cpus`` None: the policy picks them
     with its own algorithm.
@@ -76,6 +76,8 @@ class CpuRules(Value, kw_only=True):
     strict_cpu_reservation: bool = False
     prefer_align_cpus_by_uncore_cache: bool = False
     odd_requests_drop_one_cpu: bool = False
+    kept_cpus_may_break_cores: bool = False
+    one_socket_is_preferred: bool = False
     reserved_count: int = 0
     reserved_cpus: CpuSet | None = None
 

@@ -25,7 +25,7 @@ from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.feature_gates import FeatureGates, GateProblem
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.node_allocatable import ResourceList
-from numalet.core.config.releases.release import Release
+from numalet.core.config.releases.release import Release, ReleaseRules
 from numalet.core.config.rules import NodeRules, StartRefused, StartStage
 from numalet.core.findings.config import (
     ConfigGateLockedInFile,
@@ -90,7 +90,7 @@ def resolve(
         validation.validate(config, release_rules, gates)
     )
     cpus = cpu_policy.reserved_system_cpus(config, machine, stages.begin(StartStage.RESERVED_CPUS))
-    reservation = _reservation(config, machine, cpus, stages)
+    reservation = _reservation(config, machine, cpus, release_rules, stages)
     policy_options.check_gates(config, gates, stages.begin(StartStage.POLICY_OPTIONS))
     rules = NodeRules(
         machine=machine,
@@ -178,7 +178,11 @@ def _go_bool(value: bool) -> str:
 
 
 def _reservation(
-    config: KubeletConfig, machine: MachineInfo, cpus: CpuSet, stages: _Stages
+    config: KubeletConfig,
+    machine: MachineInfo,
+    cpus: CpuSet,
+    rules: ReleaseRules,
+    stages: _Stages,
 ) -> ResourceList | None:
     """Return the node allocatable reservation; None if a part of it is invalid."""
     kube_amounts: Mapping[str, str] = config.kube_reserved
@@ -190,9 +194,11 @@ def _reservation(
     collectors = [
         stages.begin(stage) for stage in (StartStage.KUBE_RESERVED, StartStage.SYSTEM_RESERVED)
     ]
-    kube = node_allocatable.parse_reserved(config, "kubeReserved", kube_amounts, collectors[0])
+    kube = node_allocatable.parse_reserved(
+        config, "kubeReserved", kube_amounts, collectors[0], rules
+    )
     system = node_allocatable.parse_reserved(
-        config, "systemReserved", system_amounts, collectors[1]
+        config, "systemReserved", system_amounts, collectors[1], rules
     )
     collectors.append(stages.begin(StartStage.EVICTION_HARD))
     thresholds = node_allocatable.parse_eviction(config, collectors[2])

@@ -79,11 +79,11 @@ def resolve(
     capacity = dict(node_allocatable.capacity(machine))
     if kernel.tasks is not None:
         capacity[_PIDS] = Quantity(kernel.tasks)
-    allocatable = node_allocatable.without_eviction(config, capacity)
-    for_pods = allocatable if PODS in config.enforce_node_allocatable else capacity
     release = behaviour.release
     gates = feature_gates.with_settings(config.feature_gates, release)
     has_qos, rules = gates.enabled(feature_gates.MEMORY_QOS), release.rules_with(gates.enabled)
+    allocatable = node_allocatable.without_eviction(config, capacity, rules)
+    for_pods = allocatable if PODS in config.enforce_node_allocatable else capacity
     sizes = (resources.page_bytes(name) for name in capacity if resources.is_hugepages(name))
     return Limits(
         capacity_bytes=max(machine.memory_capacity_bytes, 1),

@@ -137,6 +137,15 @@ class MemoryStateCorrupted(StateFileNotRestored):
     expected: int
 
 
+class MemoryStateDataCorrupted(MemoryStateCorrupted):
+    code = "memory-state/data-corrupted"
+    sentence = (
+        "The memory manager's state file has dataChecksum {checksum}, but its member 'data' has "
+        "checksum {expected}. From release 1.37 on the kubelet reads only this member."
+    )
+    kubelet_text = "could not load v3 checkpoint: checkpoint is corrupted"
+
+
 class MemoryStateEarlyLayout(StateFileNotRestored):
     code = "memory-state/early-layout"
     sentence = (
@@ -253,6 +262,15 @@ class CpuStateCorrupted(StateFileNotRestored):
     expected: int
 
 
+class CpuStateDataCorrupted(CpuStateCorrupted):
+    code = "cpu-state/data-corrupted"
+    sentence = (
+        "The CPU manager's state file has dataChecksum {checksum}, but its member 'data' has "
+        "checksum {expected}. From release 1.37 on the kubelet reads only this member."
+    )
+    kubelet_text = "could not load v4 checkpoint: checkpoint is corrupted"
+
+
 class CpuStateOtherPolicy(StateFileNotRestored):
     code = "cpu-state/other-policy"
     sentence = (
@@ -289,6 +307,10 @@ class CpuStateBadDefault(StateFileNotRestored):
     error: str
 
 
+class CpuStateBadDefaultSpelled(CpuStateBadDefault):
+    kubelet_text = "could not parse default CPU set {cpus:q}: {error}"
+
+
 class CpuStateBadCpus(StateFileNotRestored):
     code = "cpu-state/bad-cpus"
     sentence = (
@@ -298,6 +320,23 @@ class CpuStateBadCpus(StateFileNotRestored):
     fix = "drain the node and delete cpu_manager_state, which is damaged"
     kubelet_text = (
         "could not parse cpuset {cpus:q} for container {container:q} in pod {pod:q}: {error}"
+    )
+    cpus: str
+    container: str
+    pod: str
+    error: str
+
+
+class CpuStateBadBaseline(StateFileNotRestored):
+    code = "cpu-state/bad-baseline"
+    sentence = (
+        "The CPU manager's state file gives container {container} of pod {pod} the first CPU set "
+        "{cpus!r}: {error}."
+    )
+    fix = "drain the node and delete cpu_manager_state, which is damaged"
+    kubelet_text = (
+        "could not parse Baseline cpuset {cpus:q} for container {container:q} in pod {pod:q}: "
+        "{error}"
     )
     cpus: str
     container: str

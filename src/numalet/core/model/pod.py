@@ -87,13 +87,15 @@ class PodLevelResources(Value):
     """``spec.resources``: the pod-level requests and limits, including all containers.
 
     ``qos_class`` is the pod's class if these apply: computed from them alone, or from
-    ``status.qosClass``. ``count`` says whether they apply, which admission decides.
+    ``status.qosClass``. ``count`` says whether they apply, which admission decides. ``written``
+    has requests and limits of a static pod's file as they are, before defaults.
     """
 
     requests: Resources
     limits: Resources
     qos_class: QosClass
     count: bool = False
+    written: tuple[Resources, Resources] | None = None
 
 
 class StatusResources(Value):

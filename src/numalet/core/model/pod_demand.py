@@ -19,7 +19,7 @@ from numalet.core.model.pod import (
     QosClass,
     Resources,
 )
-from numalet.core.model.quantity import Quantity
+from numalet.core.model.quantity import ZERO, Quantity
 from numalet.core.model.value import kept
 
 _COUNTED = ("cpu", "memory")
@@ -42,6 +42,27 @@ def qos_class(containers: Iterable[Container]) -> QosClass:
     if all_limited and requests == limits:
         return QosClass.GUARANTEED
     return QosClass.BURSTABLE
+
+
+def class_of_each_container(pod: Pod) -> QosClass:
+    """Return the class that each container has by itself, or Burstable if they differ.
+
+    It is ``qos_class`` unless a request is above its limit. Kubelet: ``qos.ComputePodQOS``, v1.37.
+    """
+    classes = {_class_of(container) for container in pod.containers()}
+    if len(classes) > 1:
+        return QosClass.BURSTABLE
+    return classes.pop() if classes else QosClass.BEST_EFFORT
+
+
+def _class_of(container: Container) -> QosClass:
+    classes = set()
+    for name in _COUNTED:
+        request, limit = container.requests.get(name, ZERO), container.limits.get(name, ZERO)
+        if request != limit:
+            return QosClass.BURSTABLE
+        classes.add(QosClass.BEST_EFFORT if request.is_zero else QosClass.GUARANTEED)
+    return QosClass.BURSTABLE if len(classes) > 1 else classes.pop()
 
 
 def of_pod_level(

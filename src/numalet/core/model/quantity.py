@@ -92,6 +92,11 @@ class Quantity(Value, eq=False):
         return self._at_scale(_MILLI)
 
     @property
+    def in_thousandths(self) -> Quantity:
+        """The number rounded up to millionths, then half up to thousandths (Go: ``SetMilli``)."""
+        return Quantity((self._at_scale(-6) + 500) // 1000, _MILLI, self._format)
+
+    @property
     def format(self) -> QuantityFormat:
         return self._format
 

@@ -230,6 +230,7 @@ def _hint(hint: Hint) -> dict[str, Any]:
 
 
 def _has_several_blocks(memory_state: Mapping[str, Any]) -> bool:
+    memory_state = json.loads(memory_state.get("data") or "null") or memory_state
     pods = memory_state.get("entries", {}).values()
     whole = memory_state.get("podEntries", {}).values()
     lists = [blocks for containers in pods for blocks in containers.values()]

@@ -20,7 +20,6 @@ from numalet.core.checkpoint import (
 from numalet.core.checkpoint.memory_file import ChecksumVerdict
 from numalet.core.checkpoint.state_files import StateFiles
 from numalet.core.config.rules import CpuPolicy, MemoryPolicy, StartRefused
-from numalet.core.findings.state_files import CpuStateCorrupted, MemoryStateCorrupted
 from numalet.core.managers.cpu.ledger import EMPTY_LEDGER as NO_CPUS
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.cpu.static_policy import CpuStaticPolicy
@@ -169,9 +168,7 @@ def _memory(staff: Roster, text: str) -> _Part | Finding:
     if isinstance(document, Finding):
         return document
     if memory_file.verdict(document, rules) is ChecksumVerdict.CORRUPTED:
-        return MemoryStateCorrupted(
-            checksum=document.checksum, expected=memory_file.checksum_of(document)
-        )
+        return memory_file.why_corrupted(document)
     old = memory_document.to_ledger(document)
     if not rules.state_files_have_pods:
         # This kubelet does not know pod-level placements, only containers.
@@ -287,7 +284,7 @@ def _cpu(staff: Roster, text: str) -> _Part | Finding:
     if isinstance(reading, Finding):
         return reading
     if not reading.is_sound:
-        return CpuStateCorrupted(checksum=reading.checksum, expected=reading.expected)
+        return reading.why_corrupted
     old = cpu_file.to_ledger(reading.document)
     if isinstance(old, Finding):
         return old

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from numalet.core.admission import counting
 from numalet.core.config.releases import table
 from numalet.core.config.releases.release import V1_32_RULES, ReleaseRules
 from numalet.core.model import pod_demand
+from numalet.core.model.findings import Findings
 from numalet.core.model.pod import Pod, QosClass
 from numalet.core.model.value import replace
+from numalet.io.documents.pods import pod_document
+from numalet.io.documents.pods.pod_document import PodIdentity
+from numalet.io.documents.pods.pod_resources import PodSource
+from numalet.io.documents.text.typed import Place
 from values import whole_pods
 from values.whole_pods import asked, pod
 
@@ -144,3 +151,71 @@ def test_amounts_are_lacking_only_where_managers_go_by_them() -> None:
     of = pod("u", None, {"c0": asked("2", "512Mi")}, status={"containerStatuses": [entry("c0")]})
     assert not counting.lacks_amounts(replace(of, qos_class=QosClass.BURSTABLE))
     assert not counting.lacks_amounts(replace(of, allocated=None))
+
+
+FILLED = MANAGERS.and_also(pod_level_limits_are_filled_in=True)
+
+
+@pytest.mark.parametrize(
+    ("whole", "containers", "expected"),
+    [
+        # The containers have 3 CPUs and 3Gi, more than the pod as a whole requests.
+        (("2", "1Gi"), ({"c0": asked("1", "1Gi"), "c1": asked("2", "2Gi")}), ("3", "3Gi")),
+        (("4", "4Gi"), ({"c0": asked("1", "1Gi"), "c1": asked("2", "2Gi")}), ("4", "4Gi")),
+        # A container without a limit: none is filled in.
+        (("4", "4Gi"), ({"c0": asked("1", "1Gi"), "c1": None}), (None, None)),
+        (("4", "4Gi"), ({"c0": asked("1", "1Gi"), "c1": asked("2")}), ("4", None)),
+    ],
+)
+def test_the_api_server_fills_in_limits_of_the_pod_as_a_whole(
+    whole: tuple[str, str], containers: dict[str, Any], expected: tuple[str | None, ...]
+) -> None:
+    given = pod("u", {"requests": dict(zip(("cpu", "memory"), whole, strict=True))}, containers)
+    before, after = counting.counted(given, MANAGERS), counting.counted(given, FILLED)
+
+    assert before.pod_level is not None
+    assert before.pod_level.limits == {}
+    assert after.pod_level is not None
+    found = {name: str(limit) for name, limit in after.pod_level.limits.items()}
+    assert found == {
+        name: limit
+        for name, limit in zip(("cpu", "memory"), expected, strict=True)
+        if limit is not None
+    }
+    is_guaranteed = expected == whole
+    assert after.qos_class is (QosClass.GUARANTEED if is_guaranteed else QosClass.BURSTABLE)
+
+
+def test_a_static_pod_keeps_what_its_file_says() -> None:
+    spec = {
+        "containers": [{"name": "c0"}],
+        "resources": {"limits": {"cpu": "2", "memory": "1Gi"}},
+    }
+    value = {"metadata": {"name": "p", "uid": "u"}, "spec": spec}
+    identity = PodIdentity(source=PodSource.FILE)
+    of = pod_document.decode_pod(value, Place("pod"), identity, Findings())
+    assert of is not None
+
+    assert counting.counted(of, MANAGERS).qos_class is QosClass.GUARANTEED
+    after = counting.counted(of, FILLED)
+    assert after.qos_class is QosClass.BURSTABLE
+    assert pod_demand.amounts(after) == {}
+
+
+def test_the_qos_class_is_that_of_each_container() -> None:
+    rules = ReleaseRules(qos_class_is_of_each_container=True)
+    crossed = {
+        "c0": {"requests": {"cpu": "2", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}},
+        "c1": {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "2", "memory": "1Gi"}},
+    }
+    of = pod("u", None, crossed)
+
+    assert of.qos_class is QosClass.GUARANTEED
+    assert counting.counted(of, V1_32_RULES) is of
+    assert counting.counted(of, rules).qos_class is QosClass.BURSTABLE
+    # The class of a status stays, and so does that of a pod whose containers agree.
+    said = pod("u", None, crossed, status={"qosClass": "BestEffort"})
+    assert counting.counted(said, rules) is said
+    plain = pod("u", None, {"c0": asked("1", "1Gi"), "c1": asked("2", "2Gi")})
+    assert counting.counted(plain, rules) is plain
+    assert counting.counted(pod("u", None, {"c0": None}), rules).qos_class is QosClass.BEST_EFFORT

@@ -535,3 +535,28 @@ def test_values_that_can_not_be_decoded_stop_the_start(machine: MachineInfo) -> 
 
     assert isinstance(refused, StartRefused)
     assert (refused.stage, refused.findings) == (StartStage.CONFIG_DECODE, (finding,))
+
+
+@pytest.mark.parametrize(
+    ("cpu", "before", "after"),
+    [
+        ("0.0004", 1, None),
+        ("0.0005", 1, 1),
+        ("0.0004999", 1, 1),
+        ("1.0004", 2, 1),
+        ("1.0005", 2, 2),
+    ],
+)
+def test_reserved_cpu_is_rounded_to_thousandths(
+    machine: MachineInfo, cpu: str, before: int, after: int | None
+) -> None:
+    config = KubeletConfig(cpu_manager_policy="static", kube_reserved={"cpu": cpu})
+    for release, expected in (("1.36", before), ("1.37", after)):
+        behaviour = replace(EXACT, release=table.of_name(release))
+        rules = start.resolve(config, machine, behaviour=behaviour)
+        found = rules.cpu.reserved_count if isinstance(rules, NodeRules) else None
+        assert found == expected
+    if after is None:
+        assert start_text(config, machine, "1.37") == (
+            "[cpumanager] unable to determine reserved CPU resources for static policy"
+        )

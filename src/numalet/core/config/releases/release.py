@@ -152,6 +152,68 @@ class ReleaseRules(RunningRules):
         kubelet="state.stateCheckpoint.storeState",
         test="tests/unit/core/checkpoint/test_pod_entries.py::test_empty_states_have_other_checksums",
     )
+    state_files_have_data: bool = _rule(
+        "State files are of format 4 (CPU Manager) and 3 (Memory Manager): the member data has the "
+        "content, with podEntries, and dataChecksum its checksum. The kubelet reads only these, "
+        "and older formats if both are absent; the other members are for older releases.",
+        kubelet="state.stateCheckpoint.restoreState, storeState",
+        test="tests/unit/core/checkpoint/test_data_member.py::test_data_counts_and_not_what_is_beside",
+    )
+    state_files_have_baselines: bool = _rule(
+        "The CPU Manager's state file has the first CPUs of each container (baselines).",
+        kubelet="state.stateMemory.SetCPUSet, state.stateCheckpoint.storeState",
+        test="tests/unit/core/checkpoint/test_data_member.py::test_a_baseline_is_the_first_record",
+    )
+    first_cpu_format_is_gone: bool = _rule(
+        "A CPU Manager state file of the first format, with container ids, is not read; and what "
+        "the try with a newer format has decoded does not stay.",
+        kubelet="state.stateCheckpoint.loadCheckpointV2",
+        test="tests/unit/core/checkpoint/test_data_member.py::test_the_first_format_is_not_read",
+    )
+    kept_cpus_may_break_cores: bool = _rule(
+        "full-pcpus-only does not refuse a container that already has its CPUs, so a restart with "
+        "the option keeps them.",
+        kubelet="staticPolicy.allocateForAdd",
+        test="tests/unit/core/managers/cpu/test_cpu_rules_of_releases.py::test_cpus_that_a_container_has_may_break_cores",
+    )
+    one_socket_is_preferred: bool = _rule(
+        "With distribute-cpus-across-numa and align-by-socket, NUMA nodes in one socket win over "
+        "all other combinations of as many nodes, and no node has to give a share that it does "
+        "not have.",
+        kubelet="takeByTopologyNUMADistributed, AreNUMANodesInSameSocket",
+        test="tests/unit/core/managers/cpu/test_cpu_rules_of_releases.py::test_nodes_in_one_socket_win",
+    )
+    no_memory_is_skipped: bool = _rule(
+        "The Memory Manager ignores a container of a Guaranteed pod that requests no memory: it "
+        "gets no record and is not refused.",
+        kubelet="staticPolicy.Allocate, GetTopologyHints of the Memory Manager",
+        test="tests/unit/core/managers/memory/test_memory_allocation.py::test_a_container_without_memory_is_ignored",
+    )
+    qos_class_is_of_each_container: bool = _rule(
+        "The QoS class is that of each container; if they differ, Burstable. It is no longer that "
+        "of sums, which differs for pods with a request above its limit.",
+        kubelet="qos.ComputePodQOS",
+        test="tests/unit/core/admission/test_counting.py::test_the_qos_class_is_that_of_each_container",
+    )
+    pod_level_limits_are_filled_in: bool = _rule(
+        "The API server, not the kubelet, fills in resources of a pod as a whole, so a static pod "
+        "has those of its file alone. A missing limit becomes the sum of the containers' limits, "
+        "if all have one, or the larger request.",
+        kubelet="DefaultPodLevelResources of the API server",
+        test="tests/unit/core/admission/test_counting.py::test_the_api_server_fills_in_limits_of_the_pod_as_a_whole",
+    )
+    reserved_cpu_is_in_thousandths: bool = _rule(
+        "CPU in kubeReserved and systemReserved is rounded to thousandths: up to millionths, then "
+        "half up.",
+        kubelet="app.parseResourceList",
+        test="tests/unit/core/config/test_config_releases.py::test_reserved_cpu_is_rounded_to_thousandths",
+    )
+    cpu_set_is_in_capitals: bool = _rule(
+        "The error about the default CPU set of a state file has the words `default CPU set`.",
+        kubelet="state.stateCheckpoint.restoreState",
+        test="tests/unit/core/checkpoint/test_data_member.py::test_the_default_cpu_set_is_in_capitals",
+        is_of_words=True,
+    )
 
     default_eviction_is_merged_if_asked: bool = _rule(
         "With mergeDefaultEvictionSettings, signals that are missing in evictionHard get their "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from functools import cached_property
 
 from numalet.core.managers.cpu import cpu_mask
@@ -45,13 +45,15 @@ class CpuLedger(Value, dict=True):
 
     Containers of one pod may hold the same CPU: an init container and later ones. ``pods`` has, by
     uid, the CPUs of pods that were placed as a whole. Their containers divide these CPUs;
-    containers that share them have records too.
+    containers that share them have records too. A container's baseline is its first record;
+    ``other_baselines`` has those that differ from the present one, None for one without a baseline.
     """
 
     default: CpuSet = frozenset()
     exclusive: Mapping[str, Mapping[str, CpuSet]] = field(default_factory=dict)
     reusable: ReusableCpus = NOTHING_REUSABLE
     pods: Mapping[str, CpuSet] = field(default_factory=dict)
+    other_baselines: Mapping[str, Mapping[str, CpuSet | None]] = field(default_factory=dict)
 
     @cached_property
     def default_mask(self) -> CpuMask:
@@ -86,8 +88,52 @@ class CpuLedger(Value, dict=True):
             {**self.exclusive, key.pod_uid: of_pod},
             reusable,
             self.pods,
+            self._baselines_after(key.pod_uid, {key.container: cpus}),
         )
         return after._with_mask(self.default_mask & ~mask)
+
+    def baselines(self) -> dict[str, dict[str, CpuSet]]:
+        """Return the first CPUs of every container, by pod uid and container."""
+        others = self.other_baselines
+        return {
+            uid: {name: cpus for name, cpus in all_.items() if cpus is not None}
+            for uid in {**self.exclusive, **others}
+            for all_ in [{**self.exclusive.get(uid, {}), **others.get(uid, {})}]
+            if uid not in others or any(cpus is not None for cpus in all_.values())
+        }
+
+    def with_baselines(self, baselines: Mapping[str, Mapping[str, CpuSet]]) -> CpuLedger:
+        """Return the ledger with these baselines, which need not be complete."""
+        others: dict[str, dict[str, CpuSet | None]] = {}
+        for uid in {**self.exclusive, **baselines}:
+            now, first = self.exclusive.get(uid, {}), baselines.get(uid, {})
+            of_pod = {n: first.get(n) for n in {**now, **first} if now.get(n) != first.get(n)}
+            if of_pod:
+                others[uid] = of_pod
+        return replace(self, other_baselines=others)
+
+    def _baselines_after(
+        self, pod_uid: str, records: Mapping[str, CpuSet]
+    ) -> Mapping[str, Mapping[str, CpuSet | None]]:
+        """Return the differing baselines after the containers get these records."""
+        now, others = self.exclusive.get(pod_uid, {}), self.other_baselines
+        if not now and pod_uid not in others:
+            return others
+        before = others.get(pod_uid, {})
+        of_pod = {name: first for name, first in before.items() if name not in records}
+        for name, cpus in records.items():
+            first = before.get(name, now.get(name))
+            if first is not None and first != cpus:
+                of_pod[name] = first
+        return _with_pod(others, pod_uid, of_pod)
+
+    def _baselines_without(
+        self, pod_uid: str, names: Iterable[str]
+    ) -> Mapping[str, Mapping[str, CpuSet | None]]:
+        if pod_uid not in self.other_baselines:
+            return self.other_baselines
+        of_pod = without_keys(self.other_baselines[pod_uid], tuple(names))
+        return _with_pod(self.other_baselines, pod_uid, of_pod)
 
     def with_reusable(self, reusable: ReusableCpus) -> CpuLedger:
         return replace(self, reusable=reusable)._with_mask(self.default_mask)
@@ -105,6 +151,7 @@ class CpuLedger(Value, dict=True):
             {**self.exclusive, **kept},
             self.reusable,
             {**self.pods, pod_uid: cpus},
+            self._baselines_after(pod_uid, containers or {}),
         )
 
     def without(self, key: ContainerKey) -> CpuLedger:
@@ -121,7 +168,9 @@ class CpuLedger(Value, dict=True):
         released = of_pod[key.container].difference(*others.values())
         if key.pod_uid in self.pods:
             released = cpu_set.EMPTY
-        return self._released(released, {**self.exclusive, key.pod_uid: others}, self.pods)
+        exclusive = {**self.exclusive, key.pod_uid: others}
+        baselines = self._baselines_without(key.pod_uid, (key.container,))
+        return self._released(released, exclusive, self.pods, baselines)
 
     def without_pod(self, pod_uid: str) -> CpuLedger:
         """Remove all containers of a pod; return the same ledger if it has no records."""
@@ -129,18 +178,30 @@ class CpuLedger(Value, dict=True):
         if not of_pod:
             return self
         exclusive, pods = without_keys(self.exclusive, (pod_uid,)), self.pods
+        baselines = self._baselines_without(pod_uid, of_pod)
         if pod_uid not in pods:
-            return self._released(cpu_set.EMPTY.union(*of_pod.values()), exclusive, pods)
-        return self._released(pods[pod_uid], exclusive, without_keys(pods, (pod_uid,)))
+            cpus = cpu_set.EMPTY.union(*of_pod.values())
+            return self._released(cpus, exclusive, pods, baselines)
+        pods = without_keys(pods, (pod_uid,))
+        return self._released(self.pods[pod_uid], exclusive, pods, baselines)
 
     def _released(
         self,
         cpus: CpuSet,
         exclusive: Mapping[str, Mapping[str, CpuSet]],
         pods: Mapping[str, CpuSet],
+        baselines: Mapping[str, Mapping[str, CpuSet | None]],
     ) -> CpuLedger:
-        after = CpuLedger(self.default | cpus, exclusive, self.reusable, pods)
+        after = CpuLedger(self.default | cpus, exclusive, self.reusable, pods, baselines)
         return after._with_mask(self.default_mask | cpu_mask.of(cpus))
+
+
+def _with_pod(
+    others: Mapping[str, Mapping[str, CpuSet | None]],
+    pod_uid: str,
+    of_pod: Mapping[str, CpuSet | None],
+) -> Mapping[str, Mapping[str, CpuSet | None]]:
+    return {**others, pod_uid: of_pod} if of_pod else without_keys(others, (pod_uid,))
 
 
 EMPTY_LEDGER = CpuLedger()

@@ -33,7 +33,11 @@ class Picker(Value):
         rules = self.rules
         if rules.distribute_cpus_across_numa:
             group_size = self.topology.cpus_per_core if rules.full_pcpus_only else 1
-            return take_distributed.take(self.topology, available, count, group_size)
+            new = rules.one_socket_is_preferred
+            halves = take_distributed.Sockets(new, new and rules.align_by_socket)
+            return take_distributed.take(
+                self.topology, available, count, group_size, sockets=halves
+            )
         return take_packed.take(self.topology, available, count, self._packing())
 
     def _packing(self) -> Packing:

@@ -176,12 +176,13 @@ class CpuStaticPolicy(Value):
         count = of_container(pod, container)
         if not count:
             return ledger
-        # As in the kubelet, this check runs even for a container that already has its CPUs, and
-        # ignores CPUs that the pod may reuse.
-        broken = self.breaks_cores(ledger, container.name, count)
-        if broken is not None:
-            return broken
         held = ledger.cpus_of(pod.uid, container.name)
+        # As in the kubelet, this check ignores CPUs that the pod may reuse. In some releases it
+        # runs even for a container that already has its CPUs.
+        if held is None or not self.rules.kept_cpus_may_break_cores:
+            broken = self.breaks_cores(ledger, container.name, count)
+            if broken is not None:
+                return broken
         if held is None:
             available = self.free(ledger) | cpu_mask.of_set(ledger.reusable.of_pod(pod.uid))
             picked = self.picker.pick(available, count, affinity.mask)

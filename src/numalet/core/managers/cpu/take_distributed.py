@@ -74,6 +74,21 @@ class Division(Value):
     remainder: tuple[int, ...]
 
 
+class Sockets(Value):
+    """A release's rules: cut shares, and prefer combinations of nodes in one socket.
+
+    ``cuts_given_shares``: a node that was chosen does not have to give more than it has.
+    ``are_preferred``: with align-by-socket, combinations in one socket win over all others of
+    their size, and no share exceeds what each node of the combination has.
+    """
+
+    cuts_given_shares: bool = False
+    are_preferred: bool = False
+
+
+AS_BEFORE = Sockets()
+
+
 class Balance(Value):
     """A request of ``count`` CPUs in groups of ``group_size``, and free CPUs by node id."""
 
@@ -81,16 +96,20 @@ class Balance(Value):
     group_size: int
     free: Mapping[int, int]
     storage: Storage
+    sockets: Sockets = AS_BEFORE
 
-    def share(self, nodes: int) -> int:
-        return self.count // nodes // self.group_size * self.group_size
+    def share(self, chosen: Sequence[int], is_cut: bool) -> int:
+        """Return the even share of these nodes; cut to the whole groups that each of them has."""
+        size = self.group_size
+        even = self.count // len(chosen) // size * size
+        return min(even, *(self.free[node] // size * size for node in chosen)) if is_cut else even
 
     def best(self, chosen: Sequence[int], below: int | None) -> Division | WouldHang | None:
         """Return the best division over exactly these nodes, if they can give enough.
 
         Return None also if none is better than ``below``, the best score so far.
         """
-        share = self.share(len(chosen))
+        share = self.share(chosen, self.sockets.are_preferred)
         # The kubelet checks these three conditions before it scores a combination; a combination
         # that fails does not take part, however even it would be.
         if not self._can_give(chosen, share):
@@ -210,6 +229,7 @@ def take(
     count: int,
     group_size: int = 1,
     storage: Storage = overwritten,
+    sockets: Sockets = AS_BEFORE,
 ) -> CpuMask | Unpickable:
     """Pick ``count`` of the available CPUs, in groups of ``group_size`` on a NUMA node."""
     # Not a multiple of a group: packed, as in the kubelet.
@@ -224,9 +244,9 @@ def take(
     # fullest nodes are first.
     nodes = free_cpus.nodes(topology, free)
     by_node = {node.part_id: (node.cpus & free).bit_count() for node in nodes}
-    balance = Balance(count, group_size, by_node, storage)
+    balance = Balance(count, group_size, by_node, storage, sockets)
     for size in _node_counts(topology, len(by_node), count, group_size):
-        winner = _winner(balance, nodes, size)
+        winner = _winner(balance, topology, nodes, size)
         if isinstance(winner, WouldHang):
             return winner
         if winner is not None:
@@ -248,23 +268,32 @@ def _up(number: int, divisor: int) -> int:
     return (number - 1) // divisor + 1
 
 
-def _winner(balance: Balance, nodes: list[TopologyPart], size: int) -> _Winner | WouldHang | None:
+def _winner(
+    balance: Balance, topology: CpuTopology, nodes: list[TopologyPart], size: int
+) -> _Winner | WouldHang | None:
     """Return the first combination of ``size`` nodes with the best score."""
+    prefers_one_socket = balance.sockets.are_preferred
+    is_in_one = False
     best: Division | None = None
     winner: Combination = ()
     stopped_at: Combination | None = None
     for combination in combinations(range(len(nodes)), size):
         # Score 0 ends the walk. The kubelet ends it only after it has built the next combination,
         # which matters for ``overwritten``.
-        if best is not None and best.score == 0:
+        if best is not None and best.score == 0 and (is_in_one or not prefers_one_socket):
             stopped_at = combination
             break
-        below = None if best is None else best.score
-        division = balance.best([nodes[at].part_id for at in combination], below)
+        chosen = [nodes[at] for at in combination]
+        would_be_in_one = prefers_one_socket and _are_in_one_socket(topology, chosen)
+        is_promoted = would_be_in_one and not is_in_one
+        below = None if best is None or is_promoted else best.score
+        division = balance.best([node.part_id for node in chosen], below)
         if isinstance(division, WouldHang):
             return division
-        if division is not None and (best is None or division.score < best.score):
-            best, winner = division, combination
+        if division is None or is_in_one > would_be_in_one:
+            continue
+        if is_promoted or best is None or division.score < best.score:
+            best, winner, is_in_one = division, combination, would_be_in_one
     if best is None:
         return None
     by_id = {node.part_id: node for node in nodes}
@@ -274,10 +303,15 @@ def _winner(balance: Balance, nodes: list[TopologyPart], size: int) -> _Winner |
     )
 
 
+def _are_in_one_socket(topology: CpuTopology, chosen: Sequence[TopologyPart]) -> bool:
+    return any(all(not node.cpus & ~socket.cpus for node in chosen) for socket in topology.sockets)
+
+
 def _handed_out(taking: FreeCpus, balance: Balance, winner: _Winner) -> CpuMask | Unpickable:
     """Take the CPUs of the winner: shares, then the remainder in turn."""
     size = balance.group_size
-    share = balance.share(len(winner.sharing))
+    giving = [node.part_id for node in winner.sharing]
+    share = balance.share(giving, balance.sockets.cuts_given_shares)
     # The winner may be overwritten; then a node may have too few CPUs, or no node can give the
     # remainder.
     for node in winner.sharing:

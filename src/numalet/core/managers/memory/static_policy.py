@@ -72,9 +72,13 @@ def _possible(offered: MemoryHintFamily, containing: NumaMask) -> Sequence[NumaM
 
 
 class MemoryStaticPolicy(Value):
-    """The rules of the kubelet or of native mode; the ledger describes the machine."""
+    """The rules of the kubelet or of native mode; the ledger describes the machine.
+
+    ``no_memory_is_skipped`` is a rule of a release.
+    """
 
     behaviour: Behaviour = EXACT
+    no_memory_is_skipped: bool = False
 
     def container_hints(
         self, ledger: MemoryLedger, pod: Pod, container: Container
@@ -83,7 +87,7 @@ class MemoryStaticPolicy(Value):
         if not demand.is_guaranteed(pod):
             return NO_HINTS
         asked = demand.of_container(container, self.behaviour)
-        if isinstance(asked, NotAnInteger):
+        if isinstance(asked, NotAnInteger) or self._skips(container):
             return NO_HINTS
         blocks = ledger.blocks_of(pod.uid, container.name)
         if blocks is not None:
@@ -91,6 +95,9 @@ class MemoryStaticPolicy(Value):
         if container.kind is ContainerKind.INIT and self._has_ended(ledger, pod, container):
             return NO_HINTS
         return self._computed(ledger, pod, asked)
+
+    def _skips(self, container: Container) -> bool:
+        return self.no_memory_is_skipped and not demand.of_container(container, self.behaviour)
 
     def pod_hints(self, ledger: MemoryLedger, pod: Pod) -> ProviderHints | Refused:
         """Return hints for the pod's total; no preference unless the pod is Guaranteed."""
@@ -139,7 +146,7 @@ class MemoryStaticPolicy(Value):
     def allocate(
         self, ledger: MemoryLedger, pod: Pod, container: Container, affinity: Hint
     ) -> MemoryLedger | Refused:
-        if not demand.is_guaranteed(pod):
+        if not demand.is_guaranteed(pod) or self._skips(container):
             return ledger
         blocks = ledger.blocks_of(pod.uid, container.name)
         if blocks is not None:

@@ -22,6 +22,7 @@ from numalet.core.model.pod import (
     StatusResources,
 )
 from numalet.core.model.quantity import Quantity
+from numalet.core.model.value import replace
 from numalet.io.documents.pods import pod_resources
 from numalet.io.documents.pods.pod_resources import PodSource
 from numalet.io.documents.text import typed
@@ -83,13 +84,15 @@ def decode_pod_level(
             )
     if not limits and not requests:
         return None
+    written = (dict(requests), dict(limits)) if context.source is PodSource.FILE else None
     _fill_in(requests, limits, context)
     # The API server also limits huge pages next to cpu or memory of containers; that is not checked
     # here.
     pod_resources.check_requests(requests, limits, place.member("requests"), findings)
-    return pod_demand.of_pod_level(
+    filled = pod_demand.of_pod_level(
         dict(sorted(requests.items())), dict(sorted(limits.items())), context.given
     )
+    return filled if written is None else replace(filled, written=written)
 
 
 def of_spec(spec: object, context: PodLevelContext) -> PodLevelResources | None:

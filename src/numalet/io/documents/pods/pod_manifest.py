@@ -159,7 +159,8 @@ def node_of(name: str, inputs: Sequence[tuple[str, Sequence[YamlDocument]]]) -> 
 def decode_pod(value: object, place: Place) -> Pod:
     """The pod in a step of a scenario. Raises ``BadInput`` with all errors."""
     findings = Findings()
-    pod = pod_document.decode_pod(value, place, PodIdentity(), findings)
+    identity = PodIdentity(source=PodSource.RECORDING)
+    pod = pod_document.decode_pod(value, place, identity, findings)
     if pod is None:
         raise BadInput(findings.all)
     return pod

@@ -31,6 +31,8 @@ class PodSource(Enum):
     """An API server, which prints quantities in canonical form: ``1.5Gi`` becomes ``1536Mi``."""
     FILE = "file"
     """A file of the node (static pod); quantities stay as written."""
+    RECORDING = "recording"
+    """A recorded decision: like from an API server, but requests may be above their limits."""
 
 
 class Demand(NamedTuple):
@@ -48,7 +50,8 @@ def decode_resources(
 ) -> Demand:
     limits = decode_list(value.get("limits"), place.member("limits"), findings, source)
     requests = decode_list(value.get("requests"), place.member("requests"), findings, source)
-    check_requests(requests, limits, place.member("requests"), findings)
+    if source is not PodSource.RECORDING:
+        check_requests(requests, limits, place.member("requests"), findings)
     _check_huge_pages_are_not_alone({**limits, **requests}, place, findings)
     return Demand(dict(sorted({**limits, **requests}.items())), limits)
 
@@ -99,7 +102,7 @@ def decode_quantity(
         typed.wrong_type(value, "a quantity such as 500m or 4Gi", place, findings)
         return None
     try:
-        return _canonical(text) if source is PodSource.API else _defaulted(text)
+        return _defaulted(text) if source is PodSource.FILE else _canonical(text)
     except QuantityError as error:
         shown = typed.described(text)
         findings.add(

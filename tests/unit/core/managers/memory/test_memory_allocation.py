@@ -369,3 +369,16 @@ def test_a_whole_pod_that_fits_no_nodes_is_refused() -> None:
 
     assert isinstance(refused, Refused)
     assert refused.reason == NoNodeFits(WHOLE_POD)
+
+
+def test_a_container_without_memory_is_ignored() -> None:
+    ledger, of = empty(8, 8), pod("u", container("c0"), container("c1", "1Gi"))
+    before, after = MemoryStaticPolicy(), MemoryStaticPolicy(no_memory_is_skipped=True)
+    none, some = of.app_containers
+
+    recorded = before.allocate(ledger, of, none, Hint(0b01, True))
+    assert isinstance(recorded, MemoryLedger)
+    assert recorded.blocks == {"u": {"c0": ()}}
+    assert after.allocate(ledger, of, none, Hint(0b01, True)) is ledger
+    assert after.container_hints(ledger, of, none) == {}
+    assert after.container_hints(ledger, of, some)
