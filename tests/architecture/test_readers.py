@@ -16,8 +16,9 @@ _READS = re.compile(
 )
 _ROOMS = ("io/documents", "core/checkpoint", "insight/usecases")
 _DRIVEN_TEXT = """
-    core/checkpoint/cpu_file core/checkpoint/device_file core/checkpoint/go_json
-    core/checkpoint/memory_file insight/usecases/checking insight/usecases/fleets
+    core/checkpoint/cpu_file core/checkpoint/data_member core/checkpoint/device_file
+    core/checkpoint/go_json core/checkpoint/memory_file insight/usecases/checking
+    insight/usecases/fleets
     insight/usecases/reserving insight/usecases/scenario_file insight/usecases/simulating
     insight/usecases/state_doctor io/documents/claims/device_claims
     io/documents/cluster/cluster_decoder io/documents/cluster/cluster_dump

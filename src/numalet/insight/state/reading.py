@@ -23,7 +23,8 @@ from numalet.core.checkpoint.device_document import DeviceDocument
 from numalet.core.checkpoint.memory_document import MemoryDocument
 from numalet.core.checkpoint.memory_file import ChecksumVerdict
 from numalet.core.config import feature_gates
-from numalet.core.config.releases.release import Release, ReleaseRules
+from numalet.core.config.releases.release import V1_32_RULES, Release, ReleaseRules
+from numalet.core.findings.state_files import DeviceStateCorrupted
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.device.ledger import WrittenCheckpoint
 from numalet.core.managers.memory.ledger import MemoryLedger
@@ -54,6 +55,8 @@ _SEALS: Mapping[ChecksumVerdict, Seal] = MappingProxyType(
 
 
 class MemoryState(Value):
+    """The content of ``memory_manager_state``."""
+
     document: MemoryDocument
     ledger: MemoryLedger
     rules: ReleaseRules = pod_entries.ANY_FORMAT
@@ -70,6 +73,10 @@ class MemoryState(Value):
     def expected(self) -> int:
         """The checksum that the kubelet would write for this content."""
         return memory_file.checksum_of(self.document)
+
+    @property
+    def why_corrupted(self) -> Finding:
+        return memory_file.why_corrupted(self.document)
 
     @property
     def seal(self) -> Seal:
@@ -103,6 +110,10 @@ class CpuState(Value):
         return self.reading.expected
 
     @property
+    def why_corrupted(self) -> Finding:
+        return self.reading.why_corrupted
+
+    @property
     def seal(self) -> Seal:
         if not self.reading.is_sound:
             return Seal.WRONG
@@ -128,6 +139,10 @@ class DeviceState(Value):
     def expected(self) -> int:
         """The checksum that the kubelet would write for this content."""
         return device_file.checksum_of(self.document)
+
+    @property
+    def why_corrupted(self) -> Finding:
+        return DeviceStateCorrupted(checksum=self.checksum, expected=self.expected)
 
     @property
     def seal(self) -> Seal:
@@ -213,3 +228,29 @@ def _read_device(text: str) -> DeviceState | Finding:
     if isinstance(document, Finding):
         return document
     return DeviceState(document, device_file.to_written(document))
+
+
+def beside_data(name: str, text: str, state: State) -> str:
+    """Return why a kubelet before v1.37 would not read the content of ``data``; empty if it would.
+
+    Such a kubelet reads the members beside ``data``. They cannot have what pods got as a whole.
+    """
+    match state:
+        case CpuState(reading, ledger) if reading.is_fourth_format:
+            expected: object = (ledger.default, ledger.exclusive)
+        case MemoryState(document, ledger) if document.data is not None:
+            expected = (ledger.nodes, ledger.blocks)
+        case _:
+            return ""
+    older = read_file(name, text, V1_32_RULES)
+    if isinstance(older, Finding):
+        return str(older.fields.get("error", "") or older)
+    if older.seal is Seal.WRONG:
+        return f"their checksum is {older.checksum}, and not {older.expected}"
+    found: object = None
+    if isinstance(older, CpuState):
+        found = (older.ledger.default, older.ledger.exclusive)
+    elif isinstance(older, MemoryState):
+        found = (older.ledger.nodes, older.ledger.blocks)
+    is_same = found == expected and older.policy_name == state.policy_name
+    return "" if is_same else "they have other allocations or another policy"

@@ -285,7 +285,7 @@ def _cpu(staff: Roster, text: str) -> _Part | Finding:
         return reading
     if not reading.is_sound:
         return reading.why_corrupted
-    old = cpu_file.to_ledger(reading.document)
+    old = cpu_file.to_ledger(reading.document, rules)
     if isinstance(old, Finding):
         return old
     if not rules.state_files_have_pods:
@@ -327,7 +327,12 @@ def rebased_cpus(old: CpuLedger, policy: CpuStaticPolicy) -> tuple[CpuLedger, tu
         holder |= dict.fromkeys(cpus, uid)
         if old.pods.get(uid):
             pods[uid] = cpus
-    new = CpuLedger(base - holder.keys(), exclusive, pods=pods)
+    baselines = {
+        uid: {name: cpus for name, cpus in of_pod.items() if name in exclusive[uid]}
+        for uid, of_pod in old.other_baselines.items()
+        if uid in exclusive
+    }
+    new = CpuLedger(base - holder.keys(), exclusive, pods=pods, other_baselines=baselines)
     return new, tuple(sorted(lost, key=lambda each: each.key))
 
 

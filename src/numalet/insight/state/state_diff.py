@@ -116,6 +116,10 @@ def _cpu(state: CpuState) -> Iterator[tuple[Member, Compared]]:
         yield (f"{subject}{key.container}", "CPUs"), cpu_set.text(cpus)
     for uid, of_pod in sorted(state.ledger.pods.items()):
         yield (uid, "CPUs as a whole"), cpu_set.text(of_pod)
+    for uid, baselines in sorted(state.ledger.other_baselines.items()):
+        for container, first in sorted(baselines.items()):
+            shown = "none" if first is None else cpu_set.text(first)
+            yield (f"{uid}/{container}", "first CPUs"), shown
 
 
 def _device(state: DeviceState) -> Iterator[tuple[Member, Compared]]:

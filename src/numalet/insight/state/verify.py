@@ -12,16 +12,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Final, assert_never
 
-from numalet.core.checkpoint import cpu_file, device_file, memory_file
+from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.config.releases.release import Release
 from numalet.core.findings.phrases import CHECKSUM, READABLE
 from numalet.core.findings.state_files import (
+    CpuStateBadBaseline,
     CpuStateBadCpus,
     CpuStateBadDefault,
+    CpuStateBadDefaultSpelled,
     CpuStateCorrupted,
+    CpuStateDataCorrupted,
     CpuStateNotJson,
-    DeviceStateCorrupted,
     MemoryStateCorrupted,
+    MemoryStateDataCorrupted,
     MemoryStateEarlyLayout,
     MemoryStateNotJson,
 )
@@ -79,15 +82,28 @@ class StateFirstFormat(Finding):
     expected: int
 
 
+class StateBesideData(WarningFinding):
+    sentence = (
+        "the kubelet from release 1.37 on reads only the member data, but older ones read the "
+        "members beside it, and would not get the same: {problem}"
+    )
+    why = "The members beside data have the same content for kubelets before release 1.37."
+    problem: str
+
+
 _DECODES: Final = "The file must be JSON that Go decodes."
 _CPU_LIST: Final = "A set of CPUs is a list such as 0-3,8."
 _RULES: Final[Mapping[type[Finding], str]] = {
     MemoryStateNotJson: _DECODES,
     CpuStateNotJson: _DECODES,
     MemoryStateCorrupted: CHECKSUM,
+    MemoryStateDataCorrupted: CHECKSUM,
     CpuStateCorrupted: CHECKSUM,
+    CpuStateDataCorrupted: CHECKSUM,
     MemoryStateEarlyLayout: READABLE,
+    CpuStateBadBaseline: _CPU_LIST,
     CpuStateBadDefault: _CPU_LIST,
+    CpuStateBadDefaultSpelled: _CPU_LIST,
     CpuStateBadCpus: _CPU_LIST,
 }
 """Rules for a file whose error, when it prevents a start, has a different reason."""
@@ -159,7 +175,10 @@ def verify_file(
         # Without decoded content no other rule can be checked.
         findings = (_placed(state, name, Severity.ERROR),)
         return FileReport(name, None, None, None, None, findings)
-    breaches = (*_seal(name, state), *_breaches(state, machine))
+    breaches = [*_seal(name, state), *_breaches(state, machine)]
+    problem = reading.beside_data(name, text, state)
+    if problem and state.seal is not Seal.WRONG:
+        breaches.append(_placed(StateBesideData(problem=problem), name, Severity.WARNING))
     return FileReport(
         name, state.policy_name, state.seal, state.checksum, state.expected, tuple(breaches)
     )
@@ -183,8 +202,7 @@ def _seal(name: str, state: State) -> Iterator[Finding]:
         case Seal.SOUND:
             return
         case Seal.WRONG:
-            corrupted = _CORRUPTED[name](checksum=state.checksum, expected=state.expected)
-            yield _placed(corrupted, name, Severity.ERROR)
+            yield _placed(state.why_corrupted, name, Severity.ERROR)
         case Seal.EARLY_LAYOUT:
             early = MemoryStateEarlyLayout(checksum=state.checksum)
             yield _placed(early, name, Severity.WARNING)
@@ -202,15 +220,6 @@ def _seal(name: str, state: State) -> Iterator[Finding]:
             )
         case _:
             assert_never(state.seal)
-
-
-_CORRUPTED: Final[
-    Mapping[str, type[MemoryStateCorrupted | CpuStateCorrupted | DeviceStateCorrupted]]
-] = {
-    memory_file.FILE_NAME: MemoryStateCorrupted,
-    cpu_file.FILE_NAME: CpuStateCorrupted,
-    device_file.FILE_NAME: DeviceStateCorrupted,
-}
 
 
 def _placed(finding: Finding, name: str, severity: Severity) -> Finding:

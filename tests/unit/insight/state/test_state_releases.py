@@ -11,8 +11,9 @@ from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.releases.table import RELEASES, named
 from numalet.core.config.rules import StartRefused
+from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.node import node as nodes
-from numalet.insight.state import restart_check, verify
+from numalet.insight.state import reading, restart_check, state_diff, verify
 from numalet.insight.state.restart_check import RestartAnswer
 from numalet.insight.state.verify import Soundness
 from numalet.io.documents.kubelet import kubelet_config
@@ -123,3 +124,93 @@ def test_files_are_rebased_in_the_format_of_the_release(of_whole_pod: dict[str, 
     assert not isinstance(
         nodes.start(WITH_GATE, larger, files, behaviour=_following("1.36")), StartRefused
     )
+
+
+@pytest.fixture
+def of_newest() -> dict[str, str]:
+    """State files of a kubelet v1.37 that placed a pod as a whole."""
+    node = nodes.start(WITH_GATE, MACHINE, behaviour=_following("1.37"))
+    assert not isinstance(node, StartRefused)
+    (pod,) = pod_manifest.read_pods(json.dumps(POD), "pod").pods
+    after, decision = node.admit(pod)
+    assert decision.admitted
+    return after.state_files()
+
+
+def _damaged(files: dict[str, str], **members: object) -> dict[str, str]:
+    return {name: json.dumps({**json.loads(text), **members}) for name, text in files.items()}
+
+
+def _soundness(files: dict[str, str], release: str | None) -> dict[str, Soundness]:
+    of = None if release is None else named(release)
+    return {each.name: each.soundness for each in verify.verify(files, MACHINE, of)}
+
+
+def test_a_file_with_data_is_sound(of_newest: dict[str, str]) -> None:
+    sound = dict.fromkeys(of_newest, Soundness.SOUND)
+    assert _soundness(of_newest, None) == _soundness(of_newest, "1.37") == sound
+
+
+def test_what_only_the_newest_release_reads_is_judged_by_its_checksum(
+    of_newest: dict[str, str],
+) -> None:
+    wrong = _damaged(of_newest, dataChecksum=1)
+    broken = dict.fromkeys(of_newest, Soundness.BROKEN)
+    found = [finding for each in verify.verify(wrong, MACHINE) for finding in each.findings]
+
+    assert {each.code for each in found} == {
+        "cpu-state/data-corrupted",
+        "memory-state/data-corrupted",
+    }
+    assert _soundness(wrong, None) == _soundness(wrong, "1.37") == broken
+    # An older kubelet reads what it read before.
+    assert _soundness(wrong, "1.36") == _soundness(of_newest, "1.36")
+
+
+@pytest.mark.parametrize("members", [{"checksum": 1}, {"policyName": "other"}, {"entries": {}}])
+def test_members_beside_data_that_differ_are_doubtful(
+    of_newest: dict[str, str], members: dict[str, object]
+) -> None:
+    wrong = _damaged(of_newest, **members)
+
+    assert _soundness(wrong, "1.37") == dict.fromkeys(of_newest, Soundness.DOUBTFUL)
+
+
+def test_nothing_that_only_data_has_is_lost_by_a_rebase(of_newest: dict[str, str]) -> None:
+    larger = open_machine("2n8c2t", memory_per_node="16Gi").info
+    check = restart_check.check(WITH_GATE, larger, of_newest, _following("1.37"))
+
+    assert check.rebased is not None
+    assert check.rebased.lost == ()
+    assert check.rebased.files.keys() == of_newest.keys()
+    for name, text in check.rebased.files.items():
+        before, after = (json.loads(json.loads(each)["data"]) for each in (of_newest[name], text))
+        assert after["podEntries"] == before["podEntries"]
+        assert after["entries"] == before["entries"]
+
+
+def test_files_of_the_release_before_are_taken_over_as_they_are(
+    of_whole_pod: dict[str, str],
+) -> None:
+    check = restart_check.check(WITH_GATE, MACHINE, of_whole_pod, _following("1.37"))
+
+    assert (check.answer, check.drift) == (RestartAnswer.ACCEPTED, ())
+    assert check.rebased is not None
+    assert (check.rebased.files, check.rebased.lost) == ({}, ())
+    started = nodes.start(WITH_GATE, MACHINE, of_whole_pod, behaviour=_following("1.37"))
+    assert not isinstance(started, StartRefused)
+    assert "whole" in started.snapshot.cpu.pods
+
+
+def test_baselines_are_compared() -> None:
+    ledger = CpuLedger(frozenset({0, 3}), {"u": {"c": frozenset({1, 2})}})
+    rules = _following("1.37").release.rules_with(lambda gate: True)
+    other = ledger.with_baselines({"u": {"c": frozenset({1})}})
+    before, after = (
+        reading.read({cpu_file.FILE_NAME: cpu_file.write("static", each, rules)})
+        for each in (ledger, other)
+    )
+
+    (difference,) = state_diff.differences(before, after)
+    assert (difference.subject, difference.what) == ("u/c", "first CPUs")
+    assert (difference.before, difference.after) == (None, "1")
