@@ -19,6 +19,7 @@ from numalet.core.checkpoint import (
 )
 from numalet.core.checkpoint.memory_file import ChecksumVerdict
 from numalet.core.checkpoint.state_files import StateFiles
+from numalet.core.config.releases.release import ReleaseRules
 from numalet.core.config.rules import CpuPolicy, MemoryPolicy, StartRefused
 from numalet.core.managers.cpu.ledger import EMPTY_LEDGER as NO_CPUS
 from numalet.core.managers.cpu.ledger import CpuLedger
@@ -179,9 +180,15 @@ def _memory(staff: Roster, text: str) -> _Part | Finding:
     else:
         new, lost = rebased_memory(old, roster.initial_memory(staff.rules))
     # With overlapping groups, chance decides whether the kubelet accepts the file.
-    if _is_accepted(staff, memory_file.FILE_NAME, text) and not lost:
+    hides_pods = document.data is not None and _hides(old.pods, rules)
+    if _is_accepted(staff, memory_file.FILE_NAME, text) and not lost and not hides_pods:
         return _Part(None, tuple(sorted(old.holders())))
     return _Part(memory_file.write(policy.value, new, rules), tuple(sorted(new.holders())), lost)
+
+
+def _hides(pods: Mapping[str, object], rules: ReleaseRules) -> bool:
+    """Return whether a kubelet would not find what pods got as a whole, since it is in ``data``."""
+    return bool(pods) and not rules.state_files_have_data
 
 
 def _all_lost(keys: list[ContainerKey], file: str, policy: str) -> tuple[Lost, ...]:
@@ -290,7 +297,8 @@ def _cpu(staff: Roster, text: str) -> _Part | Finding:
         return old
     if not rules.state_files_have_pods:
         old = replace(old, pods={})
-    if _is_accepted(staff, cpu_file.FILE_NAME, text):
+    hides_pods = reading.is_fourth_format and _hides(old.pods, rules)
+    if _is_accepted(staff, cpu_file.FILE_NAME, text) and not hides_pods:
         return _Part(None, tuple(sorted(old.holders())))
     # First-format containers have an id that only the runtime can resolve.
     unnamed = tuple(

@@ -12,6 +12,7 @@ from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.releases.table import RELEASES, named
 from numalet.core.config.rules import StartRefused
 from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.model import cpu_set
 from numalet.core.node import node as nodes
 from numalet.insight.state import reading, restart_check, state_diff, verify
 from numalet.insight.state.restart_check import RestartAnswer
@@ -214,3 +215,30 @@ def test_baselines_are_compared() -> None:
     (difference,) = state_diff.differences(before, after)
     assert (difference.subject, difference.what) == ("u/c", "first CPUs")
     assert (difference.before, difference.after) == (None, "1")
+
+
+def test_a_rebase_for_the_release_before_moves_what_only_data_has(
+    of_newest: dict[str, str], of_whole_pod: dict[str, str]
+) -> None:
+    check = restart_check.check(WITH_GATE, MACHINE, of_newest, _following("1.36"))
+
+    assert check.rebased is not None
+    assert check.rebased.lost == ()
+    assert dict(check.rebased.files) == of_whole_pod
+
+
+def test_a_rebase_keeps_baselines() -> None:
+    config = kubelet_config.decode(
+        CONFIG | {"featureGates": {"InPlacePodVerticalScalingExclusiveCPUs": True}}, "with gate"
+    )
+    rules = _following("1.37").release.rules_with(lambda gate: True)
+    ledger = CpuLedger(cpu_set.parse("0,2-15"), {"u": {"c": frozenset({1})}})
+    first = {"u": {"c": frozenset({1, 2})}}
+    files = {cpu_file.FILE_NAME: cpu_file.write("static", ledger.with_baselines(first), rules)}
+    larger = open_machine("2n8c2t", memory_per_node="16Gi").info
+    check = restart_check.check(config, larger, files, _following("1.37"))
+
+    assert check.rebased is not None
+    data = json.loads(json.loads(check.rebased.files[cpu_file.FILE_NAME])["data"])
+    assert data["entries"] == {"u": {"c": "1"}}
+    assert data["baselines"] == {"u": {"c": {"baseline": "1-2"}}}
