@@ -42,7 +42,7 @@ PLACED_WHOLE: Final = {
     "podlevel-10478": "a pod whose containers leave nothing to share, under best-effort",
     "podlevel-10500": "pods that are placed a second time after restarts",
 }
-"""Scenarios of release 1.36 with its gate PodLevelResourceManagers, and what each shows."""
+"""Scenarios with the gate PodLevelResourceManagers, and what each shows."""
 OF_A_KIND: Final = thoroughness.of(2, 1000)
 PARTS: Final = 8
 AS_TYPED: Final = {
@@ -103,11 +103,12 @@ def test_what_a_release_decides_otherwise_comes_out_of_the_whole_agent(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("release", ["1.36", "1.37"])
 @pytest.mark.parametrize("wanted", PLACED_WHOLE)
 def test_pods_that_are_placed_as_a_whole_are_so_by_the_whole_agent(
-    wanted: str, forks: Forks, quick_path: Path
+    wanted: str, release: str, forks: Forks, quick_path: Path
 ) -> None:
-    scenario = json.loads(STORE.line("1.36", wanted))
+    scenario = json.loads(STORE.line(release, wanted))
     actual = played(scenario, forks, quick_path / wanted)
     assert comparison.first_difference(scenario["expect"], actual) is None
 
