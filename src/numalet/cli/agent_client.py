@@ -31,7 +31,7 @@ POD: Final = argument("A pod: its name, or namespace/name.", "POD", default=REQU
 
 
 class AgentChoice(Options):
-    """Which agent is meant."""
+    """Options that select an agent."""
 
     socket: Path | None = option(
         "The agent's socket; default: agent.sock in its root folder.", "PATH", panel=_WHICH

@@ -154,7 +154,7 @@ class FleetSource(Protocol):
 
     @property
     def out_of_date(self) -> OutOfDate | None:
-        """Set while the cluster is outdated; the same object as long as it is."""
+        """Set while the cluster is outdated; the same object until that ends."""
 
     @property
     def is_live(self) -> bool:

@@ -114,7 +114,7 @@ def _versions(facts: ClusterFacts) -> Iterator[Finding]:
     for node in facts.nodes or ():
         minor = minor_version(node.kubelet_version)
         if minor is None:
-            unknown[node.kubelet_version, "which is no version"].append(node.name)
+            unknown[node.kubelet_version, "which is not a version"].append(node.name)
         elif minor.release is None:
             unknown[minor.name, minor.why_unknown].append(node.name)
     for (version, why), names in sorted(unknown.items()):

@@ -76,14 +76,14 @@ def _text(value: object) -> str:
 
 def _whole(value: object) -> int:
     if type(value) is not int:
-        raise ValueError(f"{value!r} is no whole number")
+        raise ValueError(f"{value!r} is not a whole number")
     return value
 
 
 def _mask(value: object) -> NumaMask:
     mask = _whole(value)
     if mask < 0:
-        raise ValueError(f"{mask} is no set of NUMA nodes")
+        raise ValueError(f"{mask} is not a set of NUMA nodes")
     return mask
 
 

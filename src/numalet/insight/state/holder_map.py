@@ -29,7 +29,7 @@ BY_ID: Final = "container ID"
 class StateFinding(Value):
     """One finding: a stable code, the values in its sentence by name, and the sentence.
 
-    ``file`` and ``path`` say where; they are empty where that is no place in a file.
+    ``file`` and ``path`` say where; they are empty if the finding has no place in a file.
     """
 
     code: str

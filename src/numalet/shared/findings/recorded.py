@@ -25,7 +25,7 @@ def sentence(classes: Mapping[str, type[Finding]], code: str, fields: Mapping[st
     """The sentence of a finding; of another release's finding, code and values."""
     try:
         return classes[code].sentence.format(**fields)
-    except (KeyError, ValueError):  # a field that is not there, or was no text
+    except (KeyError, ValueError):  # a missing field, or one that was not a text
         values = ", ".join(f"{name} {value!r}" for name, value in fields.items())
         return f"{code}: {values}" if values else code
 

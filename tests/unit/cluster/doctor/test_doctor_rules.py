@@ -110,7 +110,7 @@ def test_releases_that_are_not_known_are_named_with_their_nodes() -> None:
         f"the API server is of version v1.19.0; numalet knows releases 1.20 to {NEWEST.name}",
         "1 node with kubelet 1.29, it is older than all that are known: a",
         "1 node with kubelet 1.40, it is newer than all that are known: b",
-        "1 node with kubelet strange, which is no version: c",
+        "1 node with kubelet strange, which is not a version: c",
     ]
 
 

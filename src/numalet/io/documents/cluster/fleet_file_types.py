@@ -41,7 +41,7 @@ _LABELS: Final = _published(
 
 
 class FleetMatchFields(msgspec.Struct):
-    """Which nodes of a dump are meant: those that one of the patterns and all labels match."""
+    """Selects the nodes of a dump that match one of the patterns and all labels."""
 
     names: Annotated[list[str], Meta(description="Patterns of names, such as gpu-*.")] = []
     labels: Annotated[dict[str, str], Meta(description="Labels, which are all there.")] = {}
@@ -96,7 +96,7 @@ class FleetPoolFields(msgspec.Struct):
     ] = []
     match: Annotated[
         dict[str, Any] | None,
-        Meta(description="Which nodes of a dump are meant; without it those with the labels."),
+        Meta(description="Selects nodes of a dump; without it, the pool's labels do."),
         _published(anyOf=[_part("FleetMatchFields"), {"type": "null"}]),
     ] = None
 

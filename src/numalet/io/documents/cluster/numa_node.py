@@ -197,7 +197,7 @@ def _node_id(name: str) -> int:
         case (node_id,):
             return node_id
         case _:
-            raise PublishedTextError(f"{name[:40]!r} is no NUMA node")
+            raise PublishedTextError(f"{name[:40]!r} is not a NUMA node")
 
 
 def _node_memory(of: NumaNodeMemory) -> NodeMemoryState:

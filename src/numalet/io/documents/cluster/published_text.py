@@ -204,7 +204,7 @@ def _block(text: str) -> MemoryBlock:
     place, separator, size = text.partition("=")
     kind, _, nodes = place.rpartition(":")
     if not separator:
-        raise PublishedTextError(f"{text[:40]!r} is no block of memory")
+        raise PublishedTextError(f"{text[:40]!r} is not a block of memory")
     node_ids = numbers(nodes)
     # Checks the node ids; the order of ``node_ids`` matters and is kept.
     mask(nodes)

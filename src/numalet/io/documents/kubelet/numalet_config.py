@@ -60,7 +60,7 @@ class PublishFields(msgspec.Struct, frozen=True, rename="camel"):
     ] = None
     node_resource_topology: Annotated[
         bool | None,
-        Meta(description="Whether the NodeResourceTopology is written beside the NumaNode."),
+        Meta(description="Write the NodeResourceTopology in addition to the NumaNode."),
     ] = None
     force: Annotated[
         bool | None,
@@ -69,15 +69,15 @@ class PublishFields(msgspec.Struct, frozen=True, rename="camel"):
     refresh_seconds: Annotated[
         float | None,
         _published(
-            "An object is written at least this often; 3600 if nothing is said.",
+            "An object is written at least this often; 3600 by default.",
             anyOf=[{"type": "number", "minimum": LEAST_REFRESH_SECONDS}, _NOTHING],
         ),
     ] = None
     configz: Annotated[
         bool | None,
         Meta(
-            description="Beside a kubelet: ask it for its configuration through the API server,"
-            " which needs nodes/proxy."
+            description="On a node with a kubelet: ask it for its configuration through the API "
+            "server, which needs nodes/proxy."
         ),
     ] = None
 
@@ -108,14 +108,15 @@ class NumaletConfigFields(msgspec.Struct, frozen=True, rename="camel"):
     ] = None
     general_predicates: Annotated[
         bool | None,
-        Meta(description="Whether the general predicates are asked after the managers."),
+        Meta(description="Whether the general predicates run after the managers."),
     ] = None
     release: Annotated[
         str | int | float | None,
         Meta(description="The release of the kubelet that is followed, such as 1.34 or v1.34.9."),
     ] = None
     publish: Annotated[
-        PublishFields | None, Meta(description="The agent publishes its node; {} as it is usual.")
+        PublishFields | None,
+        Meta(description="The agent publishes its node; {} means defaults."),
     ] = None
 
 

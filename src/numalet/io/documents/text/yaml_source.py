@@ -82,7 +82,7 @@ class SecondReading:
                 if self._next > index:
                     return built.lines, built.duplicates
         except BadInput:
-            pass  # JSON that is no YAML (a tab in an odd place): there are no lines then.
+            pass  # JSON that is not YAML (a tab in an odd place) has no line numbers.
         return {}, []
 
 
