@@ -20,6 +20,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from differential import judging, oracle_program, random_scenarios, shrinking
 from differential.judging import Judged, Verdict
 from differential.oracle_program import Oracle
@@ -70,13 +72,14 @@ def _judged(
 
 def write_smallest(oracle: Oracle, kind: str, found: Found, folder: Path) -> Path:
     """Make the scenario of a difference small, and write it with the kubelet's outcome."""
-    scenario, judged = found
+    scenario, _ = found
     shows = partial(judging.still_different, oracle, kind)
     small = shrinking.smallest(scenario, shows)
     recorded = oracle.record([small], runs=judging.CHANCE_RUNS).lines
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{scenario['name']}-{oracle.release}.jsonl"
-    file.write_bytes(recorded.get(small["name"], judged.line))
+    # A kubelet that crashes has no outcome; the input is written then.
+    file.write_bytes(recorded.get(small["name"]) or msgspec.json.encode(small) + b"\n")
     return file
 
 
