@@ -11,8 +11,8 @@ from typing import Final
 import msgspec
 
 from numalet.drawing import hint_matrix
+from numalet.insight.explain import hint_maps
 from numalet.insight.explain.explanation_types import Explanation
-from numalet.insight.output import hint_maps
 
 ROOT: Final = Path(__file__).parents[2]
 FOLDER: Final = ROOT / "docs" / "pictures"

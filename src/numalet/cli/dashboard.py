@@ -201,7 +201,6 @@ def _simulated(pieces: SimulateInputs, options: DashboardOptions) -> int:
     from functools import partial
 
     from numalet.cli import dashboard_serving, output, simulate_view
-    from numalet.cli.output import OutputFormat
     from numalet.core.config.rules import StartRefused
     from numalet.dashboard import simulated
     from numalet.insight.usecases import simulating
@@ -214,7 +213,7 @@ def _simulated(pieces: SimulateInputs, options: DashboardOptions) -> int:
     session = prepared.session
     if isinstance(session, StartRefused):
         release = prepared.scenario.behaviour.release
-        simulate_view.show_start_error(session, OutputFormat.TABLE, prepared.state_dir, release)
+        simulate_view.show_start_error(session, prepared.state_dir, release)
         return 2
     title = pieces.node_name or pieces.machine.text or "this machine"
     node = simulated.source(title, prepared.scenario, session, datetime.now(UTC), prepared.notes)

@@ -15,14 +15,11 @@ from numalet.cli.output import OutputFormat
 from numalet.cli.simulate import FORGET
 
 if TYPE_CHECKING:
-    from numalet.core.config.releases.release import Release
-    from numalet.core.config.rules import StartRefused
     from numalet.insight.explain.cases import Case
     from numalet.insight.explain.explanation_types import Explanation
     from numalet.insight.explain.story import Story
     from numalet.insight.explain.tally import Tally
     from numalet.insight.usecases.explaining import ExplainInputs, PreparedCase
-    from numalet.io.files.state_directory import StateDirectory
 
 EPILOG = """Examples:
 
@@ -115,6 +112,7 @@ def explain(options: ExplainOptions) -> None:
 
 def _run(question: ExplainInputs, options: ExplainOptions) -> int:
     """Prepare, trace, search, print; return the exit status."""
+    from numalet.cli import simulate_view
     from numalet.cli.output import show_findings
     from numalet.core.config.rules import StartRefused
     from numalet.insight import decision_notes
@@ -127,7 +125,10 @@ def _run(question: ExplainInputs, options: ExplainOptions) -> int:
     show_findings(asked.notes)
     if isinstance(asked.case, StartRefused):
         release = asked.prepared.scenario.behaviour.release
-        _show_start_error(asked.case, options.output, asked.prepared.state_dir, release)
+        if options.output is not OutputFormat.TABLE:
+            refused = explanation_document.not_started(asked.case, release)
+            output.print_document(refused, options.output)
+        simulate_view.show_start_error(asked.case, asked.prepared.state_dir, release)
         return 2
     traced = story.trace(asked.case)
     show_findings(decision_notes.notes(decision_notes.collect([traced.decision])))
@@ -139,18 +140,6 @@ def _run(question: ExplainInputs, options: ExplainOptions) -> int:
     if not options.pictures.is_on_output:
         _show(explanation, options.output)
     return 0 if traced.decision.admitted else 1
-
-
-def _show_start_error(
-    refused: StartRefused, chosen: OutputFormat, state_dir: StateDirectory | None, release: Release
-) -> None:
-    """Print why the kubelet would not start, like ``simulate``."""
-    from numalet.cli import simulate_view
-    from numalet.insight.output import explanation_document
-
-    if chosen is not OutputFormat.TABLE:
-        output.print_document(explanation_document.not_started(refused, release), chosen)
-    simulate_view.show_start_error(refused, OutputFormat.TABLE, state_dir, release)
 
 
 def _show(explanation: Explanation, chosen: OutputFormat) -> None:

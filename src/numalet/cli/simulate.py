@@ -106,10 +106,11 @@ def _run(pieces: SimulateInputs, options: SimulateOptions) -> int:
 
     Files are written before the output, because the reader of a pipe may stop early.
     """
-    from numalet.cli import simulate_view
+    from numalet.cli import output, simulate_view
     from numalet.cli.output import show_findings
     from numalet.core.config.rules import StartRefused
     from numalet.insight import decision_notes
+    from numalet.insight.simulate import simulation_document
     from numalet.insight.simulate.session import decisions
     from numalet.insight.usecases import simulating
 
@@ -122,9 +123,10 @@ def _run(pieces: SimulateInputs, options: SimulateOptions) -> int:
         if recording is not None:
             _append(recording, prepared)
         release = prepared.scenario.behaviour.release
-        simulate_view.show_start_error(
-            prepared.session, options.output, prepared.state_dir, release
-        )
+        if options.output is not OutputFormat.TABLE:
+            refused = simulation_document.not_started(prepared.session, release)
+            output.print_document(refused, options.output)
+        simulate_view.show_start_error(prepared.session, prepared.state_dir, release)
         return 2
     session, records = prepared.session.through(prepared.scenario.steps)
     if prepared.state_dir is not None:

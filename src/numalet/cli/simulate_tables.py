@@ -18,8 +18,8 @@ from numalet.core.config.behaviour import Mode
 from numalet.core.config.rules import StartRefused
 from numalet.core.managers.memory.reasons import GivesNoMemory
 from numalet.core.model import cpu_set, numa_mask
-from numalet.insight.maps import hint_map, resource_maps
-from numalet.insight.maps.hint_map import PodSums
+from numalet.insight.maps import pod_sums, resource_maps
+from numalet.insight.maps.pod_sums import PodSums
 from numalet.insight.maps.resource_maps import SimulationHolderDocument
 from numalet.insight.simulate.session import (
     Record,
@@ -99,7 +99,7 @@ _PodRow: TypeAlias = tuple["RenderableType", "RenderableType", PodSums | None]
 
 def _pod_table(session: Session, records: Sequence[Record]) -> Table:
     """Return the pods in order; columns for CPUs and devices only if a pod has some."""
-    sums = {id(each): hint_map.pod_sums(each, session.machine) for each in decisions(records)}
+    sums = {id(each): pod_sums.pod_sums(each, session.machine) for each in decisions(records)}
     rows: list[_PodRow] = []
     for step, result in records:
         if isinstance(result, StartRefused):

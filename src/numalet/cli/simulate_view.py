@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from numalet.cli import output
-from numalet.cli.output import OutputFormat
 from numalet.core.config.releases.release import Release
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import NOWHERE, Finding, Location, Severity
@@ -31,16 +30,12 @@ def exit_status(records: Sequence[Record]) -> int:
 
 
 def show_start_error(
-    refused: StartRefused, chosen: OutputFormat, state_dir: StateDirectory | None, release: Release
+    refused: StartRefused, state_dir: StateDirectory | None, release: Release
 ) -> None:
     """Print why the kubelet of this release would not start: its own text, then our sentences.
 
     If the limit is numalet's and not the kubelet's, there are only our sentences.
     """
-    if chosen is not OutputFormat.TABLE:
-        from numalet.insight.simulate import simulation_document
-
-        output.print_document(simulation_document.not_started(refused, release), chosen)
     root_dir = kubelet_start.ROOT_DIR if state_dir is None else str(state_dir.path)
     if refused.stage is not StartStage.NUMALET:
         who = releases.kubelet(release.name)

@@ -17,7 +17,7 @@ from numalet.dashboard.forms import FormRefused
 from numalet.dashboard.sources import NodeSource
 from numalet.dashboard.what_if import WhatIfQuestion, samples
 from numalet.drawing import hint_matrix, node_drawing
-from numalet.insight.output import hint_maps
+from numalet.insight.explain import hint_maps
 from numalet.pages import templating
 from numalet.wording import explanations
 from numalet.wording import kubernetes_api as words

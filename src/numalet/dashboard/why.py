@@ -15,12 +15,12 @@ from numalet.core.admission.decision import Decision
 from numalet.core.model.value import Mutable, Value, field
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.dashboard.sources import NodeView, PodRow
-from numalet.insight.explain import cases, search, story, tally
+from numalet.insight.explain import cases, hint_maps, search, story, tally
+from numalet.insight.explain.hint_maps import HintMap
 from numalet.insight.explain.tally import Offer
 from numalet.insight.maps import node_map
-from numalet.insight.maps.hint_map import HintMap
 from numalet.insight.maps.node_map import NodeMap
-from numalet.insight.output import explanation_document, hint_maps, json_schema
+from numalet.insight.output import explanation_document, json_schema
 from numalet.wording import explanations
 
 MOST_AT_ONCE: Final = 2

@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element
 from numalet.core.model import numa_mask
 from numalet.core.model.value import replace
 from numalet.drawing import sheets, svg
-from numalet.insight.maps.hint_map import HintCell, HintMap, HintSet, HintStatus
+from numalet.insight.explain.hint_maps import HintCell, HintMap, HintSet, HintStatus
 from numalet.wording import numbers
 
 _SET_PX: Final = 88

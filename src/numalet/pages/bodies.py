@@ -11,9 +11,9 @@ from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.value import Value
 from numalet.drawing import node_drawing
-from numalet.insight.maps.hint_map import pod_sums
 from numalet.insight.maps.machine_map import MachineMap, MachineNodeRow, View
 from numalet.insight.maps.node_map import NodeMap
+from numalet.insight.maps.pod_sums import pod_sums
 from numalet.insight.state.state_diff import StateDifference
 from numalet.pages import templating
 from numalet.pages.templating import PageOrigin, TextTable

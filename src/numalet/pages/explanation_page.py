@@ -11,9 +11,9 @@ from typing import Any
 from numalet.core.model import numa_mask
 from numalet.core.model.value import Value
 from numalet.drawing import hint_matrix, node_drawing
+from numalet.insight.explain import hint_maps
 from numalet.insight.explain.explanation_types import AllocatedDocument, Explanation
 from numalet.insight.maps.node_map import NodeMap
-from numalet.insight.output import hint_maps
 from numalet.pages import bodies, templating
 from numalet.pages.templating import PageOrigin, TextTable
 from numalet.wording import explanations, numbers

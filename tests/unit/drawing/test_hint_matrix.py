@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 import pytest
 
 from numalet.drawing import hint_matrix
-from numalet.insight.maps.hint_map import HintCell, HintColumn, HintMap, HintSet, HintStatus
+from numalet.insight.explain.hint_maps import HintCell, HintColumn, HintMap, HintSet, HintStatus
 
 _ALL = HintMap(
     subject="app",

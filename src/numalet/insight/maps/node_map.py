@@ -25,8 +25,8 @@ from numalet.core.node.node import NO_DEVICES, Devices, Node
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
-from numalet.insight.maps import hint_map, resource_maps
-from numalet.insight.maps.hint_map import PodSums
+from numalet.insight.maps import pod_sums, resource_maps
+from numalet.insight.maps.pod_sums import PodSums
 from numalet.insight.maps.resource_maps import CpuCell, NodeCpus
 
 _NOTHING_HELD: Final = Snapshot()
@@ -208,7 +208,7 @@ def of_snapshot(
             _pod(
                 uid,
                 named.get(uid),
-                hint_map.sums_of_pod(uid, of_pods[uid], snapshot, machine),
+                pod_sums.sums_of_pod(uid, of_pods[uid], snapshot, machine),
                 is_active=uid not in left_behind,
             )
             for uid in uids

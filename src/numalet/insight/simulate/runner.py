@@ -127,11 +127,10 @@ def run(scenario: Scenario, plugins: PreferredDevices = NO_SAY) -> Outcome:
     if scenario.record_raw:
         initial |= outcome.raw_states(files, "initial_")
     at = Session(scenario.config, scenario.machine, started, scenario.devices, plugins)
-    recorder = _Recorder(scenario.record_raw)
     steps = []
     for step in scenario.steps:
         at, result = at.after(step)
-        steps.append(recorder.step(step, result, at.node))
+        steps.append(_step(step, result, at.node, record_raw=scenario.record_raw))
         if isinstance(result, StartRefused):
             break
     return initial | {"steps": steps}
@@ -146,27 +145,24 @@ def _start_error(refused: StartRefused) -> dict[str, Any]:
     return error if len(by_chance) == 1 else {**error, "start_error_by_chance": list(by_chance)}
 
 
-class _Recorder(Value):
-    record_raw: bool
-
-    def step(self, step: Step, result: Result, node: Node) -> dict[str, Any]:
-        """Return the outcome of a step; ``node`` is the node after it."""
-        if isinstance(result, StartRefused):
-            return _start_error(result)
-        match step:
-            case Pod():
-                (decision,) = result
-                recorded = _verdict(decision)
-            case RemoveStep():
-                recorded = {}
-            case RestartStep():
-                readmitted = [{"uid": each.pod.uid} | _verdict(each) for each in result]
-                recorded = {"start_error": None, "readmitted": readmitted}
-            case _:
-                assert_never(step)
-        files = node.state_files()
-        recorded |= outcome.states(files)
-        return recorded | outcome.raw_states(files) if self.record_raw else recorded
+def _step(step: Step, result: Result, node: Node, *, record_raw: bool) -> dict[str, Any]:
+    """Return the outcome of a step; ``node`` is the node after it."""
+    if isinstance(result, StartRefused):
+        return _start_error(result)
+    match step:
+        case Pod():
+            (decision,) = result
+            recorded = _verdict(decision)
+        case RemoveStep():
+            recorded = {}
+        case RestartStep():
+            readmitted = [{"uid": each.pod.uid} | _verdict(each) for each in result]
+            recorded = {"start_error": None, "readmitted": readmitted}
+        case _:
+            assert_never(step)
+    files = node.state_files()
+    recorded |= outcome.states(files)
+    return recorded | outcome.raw_states(files) if record_raw else recorded
 
 
 def _verdict(decision: Decision) -> dict[str, Any]:

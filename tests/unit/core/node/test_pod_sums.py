@@ -7,8 +7,8 @@ from dataclasses import replace
 from numalet.core.config.rules import CpuPolicy, CpuRules
 from numalet.core.model.pod import ContainerKind
 from numalet.core.node.node import Node
-from numalet.insight.maps import hint_map
-from numalet.insight.maps.hint_map import PodSums
+from numalet.insight.maps import pod_sums
+from numalet.insight.maps.pod_sums import PodSums
 from values import builders
 from values.builders import GI, container, init
 from values.device_bench import GPU, NIC, devices
@@ -33,7 +33,7 @@ def test_containers_are_summed_up() -> None:
     )
     _, decision = _node().admit(pod)
 
-    sums = hint_map.pod_sums(decision, MACHINE)
+    sums = pod_sums.pod_sums(decision, MACHINE)
 
     assert PodSums(
         nodes=(0, 1, 2),
@@ -47,7 +47,7 @@ def test_containers_are_summed_up() -> None:
 def test_what_an_init_container_hands_over_counts_once() -> None:
     pod = builders.pod("u", init("i", "4Gi"), container("a", "3Gi"))
     _, decision = _node().admit(pod)
-    assert hint_map.pod_sums(decision, MACHINE).memory_bytes == {"memory": 4 * GI}
+    assert pod_sums.pod_sums(decision, MACHINE).memory_bytes == {"memory": 4 * GI}
 
 
 def test_a_rejected_pod_holds_nothing() -> None:
@@ -55,4 +55,4 @@ def test_a_rejected_pod_holds_nothing() -> None:
         builders.pod("u", container("a", "40Gi", ContainerKind.APP, **{GPU: "1"}))
     )
     assert not decision.admitted
-    assert PodSums((), frozenset(), {}, {}) == hint_map.pod_sums(decision, MACHINE)
+    assert PodSums((), frozenset(), {}, {}) == pod_sums.pod_sums(decision, MACHINE)

@@ -7,7 +7,7 @@ import pytest
 from numalet.core.config.behaviour import EXACT, NATIVE, Behaviour
 from numalet.core.model.pod import Pod
 from numalet.insight.explain.explanation_types import AnswerKind
-from numalet.insight.maps import hint_map
+from numalet.insight.maps import pod_sums
 from numalet.wording import explanations
 from values import whole_pods
 from values.explain_bench import traced
@@ -44,4 +44,4 @@ def test_the_sets_are_those_for_all_that_the_pod_asks_for() -> None:
 def test_what_a_pod_has_in_all_is_what_it_asked_for() -> None:
     node = whole_pods.node()
     decision = node.admit(FITS)[1]
-    assert hint_map.pod_sums(decision, node.rules.machine).memory_bytes == {"memory": 2 << 30}
+    assert pod_sums.pod_sums(decision, node.rules.machine).memory_bytes == {"memory": 2 << 30}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from numalet.insight.explain import story
+from numalet.insight.explain import hint_maps, story
 from numalet.insight.explain.cases import Case
 from numalet.insight.explain.explanation_types import Explanation
-from numalet.insight.maps.hint_map import HintCell, HintMap, HintStatus
-from numalet.insight.output import explanation_document, hint_maps
+from numalet.insight.explain.hint_maps import HintCell, HintMap, HintStatus
+from numalet.insight.output import explanation_document
 from numalet.wording import explanations
 from values.explain_bench import (
     GPUS,

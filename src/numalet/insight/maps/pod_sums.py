@@ -1,12 +1,8 @@
-"""A decision as tables: the hints by node set, their merge, and the allocation of the pod.
-
-All outputs draw these values. Node sets are tuples of ids.
-"""
+"""The allocation of one pod as sums; node sets are tuples of ids."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from enum import Enum
 
 from numalet.core.admission.decision import Decision
 from numalet.core.managers.device.ledger import NO_NODE
@@ -69,61 +65,3 @@ def _device_nodes(uid: str, snapshot: Snapshot) -> set[int]:
     records = snapshot.device.records.get(uid, {})
     groups = (record.by_node for held in records.values() for record in held.values())
     return {node_id for by_node in groups for node_id in by_node} - {NO_NODE}
-
-
-class HintStatus(Enum):
-    """The answer of one provider on one node set."""
-
-    PREFERRED = "preferred"
-    OFFERED = "offered"
-    """Offered, unknown whether preferred."""
-    NOT_PREFERRED = "not preferred"
-    NOT_OFFERED = "not offered"
-    NOT_LISTED = "not listed"
-    """Not evaluated, because there are too many sets."""
-    ANY = "any"
-    """The provider has no preference."""
-
-
-class HintCell(Value):
-    """One answer on one set; ``brief`` and ``why`` are set if it is not offered."""
-
-    status: HintStatus
-    brief: str = ""
-    why: str = ""
-
-
-class HintColumn(Value):
-    """One answer of a provider for some resources; ``note`` applies to all its sets."""
-
-    title: str
-    note: str = ""
-
-
-class HintSet(Value, kw_only=True):
-    """One node set: a cell per column; ``rank`` counts from 1 among the results of the merge."""
-
-    nodes: tuple[int, ...]
-    cells: tuple[HintCell, ...]
-    rank: int | None = None
-    is_chosen: bool = False
-
-
-class HintMap(Value, kw_only=True):
-    """All answers for a subject, which is a container or the pod.
-
-    ``sets`` are the sets to show, best first; ``more_offered`` and ``more_not_offered`` count the
-    others by whether every provider offers them. Without ``chosen``, any node will do. ``order`` is
-    the criterion of the merge, ``verdict`` the result of the policy.
-    """
-
-    subject: str
-    columns: tuple[HintColumn, ...]
-    sets: tuple[HintSet, ...]
-    more_offered: int
-    more_not_offered: int
-    chosen: tuple[int, ...] | None
-    is_preferred: bool
-    is_accepted: bool
-    order: str
-    verdict: str
