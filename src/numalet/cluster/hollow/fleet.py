@@ -215,7 +215,6 @@ class HollowFleet:
                         self.writer.announce(name, happened, workload)
         if life.node is not before.node or life.listed_uids != before.listed_uids:
             self._publish(name)
-        if life.node is not before.node:
             self._save(member)
         self._set_timer(member)
 
