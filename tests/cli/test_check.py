@@ -63,7 +63,7 @@ def test_a_right_configuration_is_clean(numalet: Runner) -> None:
     ended = numalet("check", "-c", "kubelet.yaml", *SHAPE)
     assert (ended.status, ended.err) == (0, "")
     assert ended.out == (
-        "The kubelet v1.32 would start with this configuration.\n"
+        "The kubelet v1.37 would start with this configuration.\n"
         "Not checked: whether swap is on, the cgroup version, the container runtime.\n"
         "\n"
         "0 errors, 0 warnings, 0 notes; 0 pods given\n"

@@ -274,3 +274,13 @@ def test_no_command_loads_the_releases_before_it_needs_them() -> None:
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
 
     assert ended.stdout == b"False\n"
+
+
+def test_a_recorded_scenario_names_the_release_that_was_assumed(
+    numalet: Runner, tmp_path: Path
+) -> None:
+    """A scenario file without a release is one of 1.32."""
+    file = tmp_path / "scenarios.jsonl"
+    assert numalet(*SIMULATE, "--record", str(file)).status == 0
+    assert json.loads(file.read_text())["release"] == DEFAULT.name == NEWEST.name
+    assert numalet("replay", str(file)).status == 0

@@ -71,7 +71,9 @@ def test_a_release_changes_nothing_from_itself(numalet: Runner, config: str, pod
 
 @pytest.mark.parametrize("output", ["sarif", "github", "junit"])
 def test_changes_are_printed_for_programs(numalet: Runner, config: str, output: str) -> None:
-    ended = numalet("check", "--and", "1.36", "-c", config, *MACHINE, "-o", output)
+    ended = numalet(
+        *("check", "--release", "1.32", "--and", "1.36", "-c", config), *MACHINE, "-o", output
+    )
 
     assert ended.status == 1
     assert "upgrade/does-not-start" in ended.out
@@ -107,7 +109,9 @@ def test_state_files_are_tried_with_both_releases(
     config.write_text(STATIC.replace(", MemoryManager: true", ""))
     folder.mkdir()
     asked = ("-c", str(config), *MACHINE)
-    written = numalet("simulate", *asked, "--state-dir", str(folder), pods, "-o", "json")
+    written = numalet(
+        "simulate", *asked, "--release", "1.32", "--state-dir", str(folder), pods, "-o", "json"
+    )
     assert written.status == 0
     files = json.loads(written.out)["state_files"]
     for name, content in files.items():
@@ -116,7 +120,9 @@ def test_state_files_are_tried_with_both_releases(
     checked = ("state", "upgrade-check", str(folder), *asked, "--pods", pods)
     ended = numalet(*checked, "--from", "1.32", "--to", "1.36")
     assert (ended.status, "upgrade/" in ended.out) == (0, True)
-    document = msgspec.json.decode(numalet(*checked, "-o", "json").out, type=UpgradeDocument)
+    document = msgspec.json.decode(
+        numalet(*checked, "--from", "1.32", "-o", "json").out, type=UpgradeDocument
+    )
     assert (document.before.release, document.after.release) == ("1.32", "1.37")
     assert document.after.starts
 

@@ -38,7 +38,7 @@ def test_a_static_policy_of_openshift_starts(numalet: Runner) -> None:
     ended = numalet("check", "-c", "cpu.yaml", *SHAPE)
 
     assert ended.status == 0
-    assert ended.out.startswith("The kubelet v1.32 would start")
+    assert ended.out.startswith("The kubelet v1.37 would start")
     assert "systemReserved.cpu (assumed: 500m)" in " ".join(ended.out.split())
 
 
@@ -47,7 +47,7 @@ def test_what_cannot_be_told_is_a_status_of_its_own(numalet: Runner) -> None:
     text = " ".join(ended.out.split())
 
     assert ended.status == 4
-    assert text.startswith("The kubelet v1.32: cannot tell whether the kubelet starts without")
+    assert text.startswith("The kubelet v1.37: cannot tell whether the kubelet starts without")
     assert "oc get --raw /api/v1/nodes/NODE/proxy/configz" in text
     assert "would not start" not in text
     assert numalet("check", "-c", "memory.yaml", *SHAPE, "--strict").status == 1

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from numalet.core.config.releases.table import DEFAULT, RELEASES
+from numalet.core.config.releases.table import BASE, RELEASES
 from oracles import recordings, store_release
 from oracles.release_recordings import FIRST, STORE, ReleaseStore, category_of, encode, hash_of
 
@@ -22,7 +22,7 @@ STORED = STORE.contents()
 
 
 def test_every_release_that_can_be_chosen_has_recordings() -> None:
-    assert DEFAULT.name == FIRST
+    assert BASE.name == FIRST
     assert [each.name for each in RELEASES] == [FIRST, *STORED]
 
 

@@ -142,7 +142,7 @@ class CommandOptions(Options):
         "none, best-effort, restricted or single-numa-node; default: restricted.", "POLICY"
     )
     release: str | None = node_options.release_option(
-        "Release of the kubelet to follow, such as 1.34; default: 1.32."
+        "Release of the kubelet to follow, such as 1.34; default: the newest that numalet knows."
     )
     wait: str | None = option("Wait until it fits, at most this long: 30 (s), 5m.", "[=TIME]")
     dry_run: bool = option("Show where it would run, and start nothing.")

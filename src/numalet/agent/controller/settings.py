@@ -167,7 +167,7 @@ def resolve(options: AgentOptions) -> AgentSettings:
 
 def _kubelet(loaded: LoadedConfig, kubelets_given: Sequence[KubeletAtHand]) -> KubeletChoice:
     """The named release and its version."""
-    named = loaded.numalet.release
+    named = loaded.named_release
     findings = Findings()
     kubelet_version.choose(named, kubelet_version.RELEASE_FLAG, kubelets_given, findings)
     refusal = next(iter(findings.all), None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import Enum
 
 from numalet.core.config.releases.release import Release
-from numalet.core.config.releases.table import DEFAULT
+from numalet.core.config.releases.table import BASE
 from numalet.core.model.machine_info import NumaNodeInfo
 from numalet.core.model.machine_queries import NodeClass, node_class
 from numalet.core.model.value import Value, replace
@@ -22,7 +22,7 @@ class Mode(Enum):
 
 
 class Behaviour(Value, kw_only=True):
-    """The named rules; the defaults are those of the kubelet in the default release.
+    """The named rules; the defaults are those of kubelet v1.32.
 
     ``release``: the release that numalet follows. It sets gates, options and fields in both modes,
     and the bugs in exact mode.
@@ -84,7 +84,7 @@ class Behaviour(Value, kw_only=True):
     None: all. The configuration can set others.
     """
 
-    release: Release = DEFAULT
+    release: Release = BASE
     highest_node_id: int | None = 63
     default_node_limit: int | None = 8
     distances_by_node_id: bool = True

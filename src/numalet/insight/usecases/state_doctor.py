@@ -192,7 +192,7 @@ def release_of(
     """
     sources = ConfigSources(release=name, kubelets=given)
     loaded = kubelet_config.load(with_kubelets(sources, is_live=False, root=root))
-    return loaded.numalet.release, loaded.warnings
+    return loaded.named_release, loaded.warnings
 
 
 def refuse_if_held(source: StateSource, proc: Path = kubelets.PROC) -> None:

@@ -9,7 +9,7 @@ import pytest
 from numalet.core.config import feature_gates, validation
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases.release import V1_32_RULES
-from numalet.core.config.releases.table import DEFAULT
+from numalet.core.config.releases.table import BASE
 from numalet.io.documents.kubelet import kubelet_config
 
 SECOND_NS = 10**9
@@ -18,7 +18,7 @@ SECOND_NS = 10**9
 def texts(fields: dict[str, Any], **gates: bool) -> list[str]:
     """What the kubelet v1.32 says of these fields, without its prefix."""
     config = KubeletConfig(others=fields, feature_gates=gates)
-    set_gates = feature_gates.with_settings(gates, DEFAULT)
+    set_gates = feature_gates.with_settings(gates, BASE)
     found = validation.validate(config, V1_32_RULES, set_gates)
     assert all(str(finding) and finding.fix and finding.why for finding in found)
     return [finding.in_kubelet_words.removeprefix("invalid configuration: ") for finding in found]

@@ -9,7 +9,7 @@ import pytest
 from numalet.core.config import feature_gates, validation
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.core.config.releases.release import V1_32_RULES
-from numalet.core.config.releases.table import DEFAULT
+from numalet.core.config.releases.table import BASE
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import Location
 from numalet.core.model.quantity import Quantity
@@ -18,7 +18,7 @@ from numalet.wording import kubelet_start as wording
 
 def texts(**fields: Any) -> list[str]:
     config = KubeletConfig(**fields)
-    gates = feature_gates.with_settings(config.feature_gates, DEFAULT)
+    gates = feature_gates.with_settings(config.feature_gates, BASE)
     found = validation.validate(config, V1_32_RULES, gates)
     assert all(str(finding) for finding in found)
     return [finding.in_kubelet_words.removeprefix("invalid configuration: ") for finding in found]
@@ -201,7 +201,7 @@ def test_all_findings_come_in_the_kubelets_order_and_in_one_text() -> None:
         max_pods=-1,
         origins={"topologyManagerPolicy": Location("kubelet.yaml", "$.topologyManagerPolicy", 3)},
     )
-    gates = feature_gates.with_settings({}, DEFAULT)
+    gates = feature_gates.with_settings({}, BASE)
     found = validation.validate(config, V1_32_RULES, gates)
 
     assert [finding.code for finding in found] == [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from numalet.core.config.releases import versions
-from numalet.core.config.releases.table import DEFAULT, NEWEST, RELEASES, named
+from numalet.core.config.releases.table import BASE, NEWEST, RELEASES, named
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,9 @@ def test_every_release_is_its_own_nearest_one() -> None:
 @pytest.mark.parametrize(
     ("text", "nearest", "why"),
     [
-        ("1.31", DEFAULT, "older"),
-        ("1.4", DEFAULT, "older"),
-        ("0.99", DEFAULT, "older"),
+        ("1.31", BASE, "older"),
+        ("1.4", BASE, "older"),
+        ("0.99", BASE, "older"),
         ("1.38", NEWEST, "newer"),
         ("1.100", NEWEST, "newer"),
         ("2.0", NEWEST, "newer"),

@@ -11,6 +11,7 @@ import pytest
 
 from numalet.core.config.behaviour import EXACT, NATIVE, Mode
 from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.releases.table import DEFAULT
 from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.machine_queries import NodeClass
 from numalet.io.documents.kubelet import kubelet_config
@@ -309,13 +310,15 @@ def test_our_own_settings_stand_behind_the_kubelets(write: Write) -> None:
     path = write("kubelet.yaml", HEAD + "maxPods: 9\n---\n" + OWN + "mode: native\n")
 
     loaded = load(config_file=path)
+    native, exact = (replace(each, release=DEFAULT) for each in (NATIVE, EXACT))
 
-    assert (loaded.config.max_pods, loaded.behaviour) == (9, NATIVE)
-    assert load(config_file=path, mode=Mode.EXACT).behaviour is EXACT
+    assert (loaded.config.max_pods, loaded.behaviour) == (9, native)
+    assert load(config_file=path, mode=Mode.EXACT).behaviour == exact
     both = load(config_file=path, memory_node_classes=("memory", "cpu", "cpu")).behaviour
     assert both.memory_node_classes == (NodeClass.MEMORY, NodeClass.CPU)
-    assert load(mode=Mode.NATIVE).behaviour is NATIVE
-    assert load().behaviour is EXACT
+    assert load(mode=Mode.NATIVE).behaviour == native
+    assert load().behaviour == exact
+    assert load().named_release is None
 
 
 def test_exact_mode_leaves_what_is_not_about_native_mode(write: Write) -> None:
@@ -324,7 +327,7 @@ def test_exact_mode_leaves_what_is_not_about_native_mode(write: Write) -> None:
 
     loaded = load(config_file=path, mode=Mode.EXACT)
 
-    assert replace(EXACT, predicates_are_asked=False) == loaded.behaviour
+    assert replace(EXACT, predicates_are_asked=False, release=DEFAULT) == loaded.behaviour
 
 
 def test_our_own_settings_have_their_lines(write: Write) -> None:

@@ -195,7 +195,7 @@ def test_a_value_that_a_flag_does_not_take_is_refused_with_the_kubelets_text(
 def test_an_empty_reserved_memory_breaks_the_next_one() -> None:
     (sentence,) = sentences(("--reserved-memory", ""), ("--reserved-memory", "0:memory=1Gi"))
 
-    assert sentence.endswith("no target (nil pointer to *[]MemoryReservation")
+    assert sentence.endswith("no target (nil pointer to *[]MemoryReservation)")
 
 
 def test_unknown_flags_are_all_named() -> None:

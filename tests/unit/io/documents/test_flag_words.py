@@ -127,7 +127,7 @@ def test_a_flag_of_no_release_is_unknown_with_the_nearest_one() -> None:
         release.name: [
             each.fields["hint"] for each in command_flags.problems(config.flags, release)
         ]
-        for release in (table.DEFAULT, table.NEWEST)
+        for release in (table.BASE, table.NEWEST)
     }
     assert hints == {
         "1.32": ["; did you mean --cpu-manager-policy?", ""],
@@ -137,7 +137,7 @@ def test_a_flag_of_no_release_is_unknown_with_the_nearest_one() -> None:
             " (v1.33 is the last release that has it)",
         ],
     }
-    kept = command_flags.accepted(config.flags, table.DEFAULT)
+    kept = command_flags.accepted(config.flags, table.BASE)
     assert [flag.name for flag in kept] == ["cloud-config"]
 
 

@@ -1,4 +1,4 @@
-"""Every release, oldest first, and the default."""
+"""Every release, oldest first, and those that are used by default."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from numalet.core.config.releases.v1_36 import V1_36
 from numalet.core.config.releases.v1_37 import V1_37
 
 RELEASES: Final = (V1_32, V1_33, V1_34, V1_35, V1_36, V1_37)
-DEFAULT: Final = V1_32
+BASE: Final = V1_32
+"""The release that the rules of later ones are differences from."""
 NEWEST: Final = RELEASES[-1]
+DEFAULT: Final = NEWEST
+"""The release to follow where no kubelet and no user names one."""
 
 _BY_NAME: Final = {each.name: each for each in RELEASES}
 

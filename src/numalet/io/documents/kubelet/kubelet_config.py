@@ -22,7 +22,7 @@ from numalet.core.config.kubelet_config import CommandFlag, KubeletConfig, Unkno
 from numalet.core.config.kubelet_fields import KubeletField
 from numalet.core.config.numalet_config import AS_THE_KUBELET, NumaletConfig
 from numalet.core.config.releases.release import Release
-from numalet.core.config.releases.table import NEWEST
+from numalet.core.config.releases.table import DEFAULT, NEWEST
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.go_text import QuantityError
 from numalet.core.model.machine_info import OperatingSystem
@@ -95,6 +95,12 @@ class LoadedConfig(Value):
     numalet: NumaletConfig = AS_THE_KUBELET
     has_own_settings: bool = False
     """Whether the user set more than the release."""
+    is_release_assumed: bool = False
+    """Whether neither the user nor a kubelet names the release."""
+
+    @property
+    def named_release(self) -> Release | None:
+        return None if self.is_release_assumed else self.numalet.release
 
     @property
     def behaviour(self) -> Behaviour:
@@ -119,7 +125,9 @@ class GatheredConfig(Value):
         warnings.extend(self.notices)
         has_own = self.own is not AS_THE_KUBELET
         own, said = numalet_config.with_release(self.own, release, kubelets)
-        followed = own.behaviour.release
+        is_assumed = own.release is None
+        followed = own.release or DEFAULT
+        own = replace(own, release=followed)
         config, remarks = _decode(
             self.merged.value,
             self.merged.locate,
@@ -143,7 +151,7 @@ class GatheredConfig(Value):
         warnings.extend(plain_sizes.warnings(config))
         if self.part is not None and vendor is not None:
             warnings.add(config_parts.note(self.part, vendor, config.unknown))
-        return LoadedConfig(config, warnings.all, own, has_own)
+        return LoadedConfig(config, warnings.all, own, has_own, is_assumed)
 
 
 def load(sources: ConfigSources | str | PathLike[str]) -> LoadedConfig:
