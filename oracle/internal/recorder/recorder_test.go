@@ -17,7 +17,7 @@ const twoNodes = `{"numa_nodes":[
   {"id":1,"memory_bytes":4294967296,"hugepages":[],"distances":[20,10],"cores":[
     {"id":0,"socket":1,"threads":[2],"uncore_cache":null},{"id":1,"socket":1,"threads":[3],"uncore_cache":null}]}]}`
 
-const singleNode = `{"cpuManagerPolicy":"static","memoryManagerPolicy":"Static",
+const singleNode = `{"failCgroupV1":false,"cpuManagerPolicy":"static","memoryManagerPolicy":"Static",
   "topologyManagerPolicy":"single-numa-node","reservedSystemCPUs":"0","evictionHard":{"memory.available":"100Mi"},
   "kubeReserved":{"memory":"924Mi"},"reservedMemory":[{"numaNode":0,"limits":{"memory":"1Gi"}}]}`
 
@@ -80,12 +80,12 @@ func TestARemovedPodKeepsItsCPUsUntilTheNextAdmission(t *testing.T) {
 
 func TestFeatureGatesDoNotOutliveTheirScenario(t *testing.T) {
 	options := `"cpuManagerPolicyOptions":{"align-by-socket":"true"}`
-	allowed := fmt.Sprintf(`{"cpuManagerPolicy":"static","reservedSystemCPUs":"0",%s,
+	allowed := fmt.Sprintf(`{"failCgroupV1":false,"cpuManagerPolicy":"static","reservedSystemCPUs":"0",%s,
 	  "featureGates":{"CPUManagerPolicyAlphaOptions":true}}`, options)
 	if failure := record(t, allowed).StartError; failure != nil {
 		t.Fatalf("with the gate: %s", *failure)
 	}
-	refused := record(t, fmt.Sprintf(`{"cpuManagerPolicy":"static","reservedSystemCPUs":"0",%s}`, options))
+	refused := record(t, fmt.Sprintf(`{"failCgroupV1":false,"cpuManagerPolicy":"static","reservedSystemCPUs":"0",%s}`, options))
 	if refused.StartError == nil || refused.StartErrorStage != "cpu-manager" {
 		t.Errorf("without the gate: got stage %q", refused.StartErrorStage)
 	}
