@@ -20,6 +20,7 @@ import pytest
 
 from cluster import storm_scene
 from cluster.storm_scene import Scene
+from numalet.cluster.breaker.performing import HELD
 from numalet.cluster.hollow.kinds import NodeKind
 from numalet.core.config.rules import StartRefused
 from numalet.core.node import node as nodes
@@ -150,6 +151,47 @@ async def test_a_pool_that_is_too_small_for_a_taint_keeps_few_rejected_pods(
             assert "had to be left without a taint" in event["why"]
             defined.controllers.kill()
             await seen.until(lambda: seen.phases()["Failed"] <= MOST_REJECTIONS)
+
+
+async def test_in_a_pool_that_is_too_small_for_a_taint_a_hold_ends_the_storm(
+    defined: ControlPlane, figures: list[str], tmp_path: Path
+) -> None:
+    async with storm_scene.of_nodes(defined) as scene:
+        seen, now = scene.seen, asyncio.get_running_loop().time
+        act = ("--act", "prune,inform,taint,hold", "--pool-label", "kubernetes.io/os")
+        with breakers.running(defined.kubeconfig, tmp_path / "audit", *act) as breaker:
+            defined.start_scheduler()
+            began = now()
+            await scene.deploy()
+            await seen.until(lambda: bool(breaker.actions("hold")))
+            await seen.until(lambda: seen.phases()["Failed"] <= MOST_REJECTIONS)
+            await seen.until(lambda: not seen.waiting_for())
+            ended, before = now(), len(seen.rejections)
+            figures.append(f"pool of four, held: {before} rejections in {ended - began:.0f} s")
+            (event,) = breaker.actions("inform")[-1:]
+            assert "are refused until one fits" in event["why"]
+
+            # The API server refuses with the reason, and other owners notice nothing.
+            told = [
+                each["message"]
+                for each in defined.get(f"/api/v1/namespaces/{scene.namespace}/events")["items"]
+                if each["reason"] == "FailedCreate"
+            ]
+            assert any("every node would reject this pod now" in each for each in told)
+            assert len(seen.rejections) == before
+
+            # A node with room ends the hold, and the ReplicaSet tries at once.
+            one = next(iter(seen.names("Running")))
+            await scene.delete(one)
+            await seen.until(lambda: bool(breaker.actions("release")))
+            await seen.until(lambda: seen.phases()["Running"] == storms.ROOM)
+        breakers.undo(defined.kubeconfig)
+        assert held(defined) == {}
+
+
+def held(plane: ControlPlane) -> dict[str, str]:
+    data: dict[str, str] = plane.get(HELD).get("data") or {}
+    return data
 
 
 async def test_of_two_breakers_one_acts_and_the_other_after_it(

@@ -26,7 +26,14 @@ from numalet.insight.fleet import kube_scheduler
 from numalet.insight.fleet.assessing import Assessor
 from numalet.insight.fleet.keeping_away import TAINT_KEY
 from numalet.insight.rejections import patches, planning, rejected_pod
-from numalet.insight.rejections.actions import Action, LiftTaint, Prune, TaintNode
+from numalet.insight.rejections.actions import (
+    Action,
+    HoldController,
+    LiftTaint,
+    Prune,
+    ReleaseController,
+    TaintNode,
+)
 from numalet.insight.rejections.patches import EndMark
 from numalet.insight.rejections.planning import BreakerState
 from numalet.insight.rejections.rejected_pod import OwnerLink, RejectedPod, TopOwner
@@ -156,6 +163,10 @@ class StormWorld:
     is_acting: bool = True
     loses_a_taint: bool = False
     """Whether the next one fails, or others write over it at once."""
+    held_until_seconds: float = 0.0
+    """Until then the API server refuses new pods of the ReplicaSet."""
+    backs_off: bool = False
+    """Whether the ReplicaSet was refused, and none of its pods was deleted since."""
     running: dict[str, ClusterPod] = field(default_factory=dict)
     waiting: dict[str, ClusterPod] = field(default_factory=dict)
     failed: dict[str, RejectedPod] = field(default_factory=dict)
@@ -188,7 +199,9 @@ class StormWorld:
     def step(self) -> None:
         """One step."""
         self.now_seconds = round(self.now_seconds + self.step_seconds, 3)
-        while len(self.running) + len(self.waiting) < self.replicas:
+        if self.now_seconds < self.held_until_seconds:
+            self.backs_off = True
+        while not self.backs_off and len(self.running) + len(self.waiting) < self.replicas:
             self._count += 1
             uid = f"web-{self._count:06d}"
             self.waiting[uid] = big(uid)
@@ -242,11 +255,16 @@ class StormWorld:
         match action:
             case Prune():
                 self.failed.pop(action.uid, None)
+                self.backs_off = False
             case TaintNode() if self.loses_a_taint:
                 self.loses_a_taint = False
             case TaintNode():
                 bare = self._without_mark(action.node)
                 self.nodes[action.node] = marked(bare, action.until_seconds, action.shape)
+            case HoldController():
+                self.held_until_seconds = action.until_seconds
+            case ReleaseController():
+                self.held_until_seconds = 0.0
             case LiftTaint():
                 self.nodes[action.node] = self._without_mark(action.node)
             case _:

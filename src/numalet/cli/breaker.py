@@ -38,7 +38,7 @@ EPILOG: Final = """Examples:
   # next to numalet extender in a cluster with an autoscaler
   numalet breaker --act taint --taint-for-waiting 2m
 
-  # take back every taint and suspension, whether or not a breaker still runs
+  # take back every taint, suspension and hold, whether or not a breaker still runs
   numalet breaker undo
 
 Exit status: 0 ended by a signal, 2 invalid input or the audit file cannot be written, 3 a bug.
@@ -70,8 +70,8 @@ _AUDIT: Final = option(
 class BreakerOptions(Options):
     cluster: ClusterOptions
     act: str = option(
-        "Allowed actions, separated by commas: prune, inform, taint, suspend, recreate. Without"
-        " it, the breaker changes nothing.",
+        "Allowed actions, separated by commas: prune, inform, taint, suspend, hold, recreate."
+        " Without it, the breaker changes nothing.",
         "MEASURES",
         default="",
     )
@@ -171,12 +171,12 @@ def breaker(typer_context: typer.Context, options: BreakerOptions) -> None:
 @breaker_app.command(
     "undo",
     cls=Command,
-    short_help="Remove every taint and resume every Job of breakers.",
+    short_help="Remove every taint, suspension and hold.",
     epilog=with_line_breaks(_UNDO_EPILOG),
 )
 @with_options
 def undo(options: UndoOptions) -> None:
-    """Remove every taint of breakers from the nodes, and resume the Jobs that they suspended.
+    """Remove the taints of breakers, release the held controllers, and resume suspended Jobs.
 
     The changes are recorded in the objects themselves, so this works after a crash, and a second
     run changes nothing. Stop a running breaker first: it may add taints again.

@@ -20,10 +20,12 @@ from numalet.core.model.value import Value
 from numalet.insight.rejections import patches
 from numalet.insight.rejections.actions import (
     Action,
+    HoldController,
     Inform,
     LiftTaint,
     Prune,
     RecreatePod,
+    ReleaseController,
     ResumeJob,
     SuspendJob,
     TaintNode,
@@ -33,6 +35,8 @@ from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
 
 COMPONENT: Final = "numalet-breaker"
+HELD: Final = "/api/v1/namespaces/numalet/configmaps/numalet-held"
+"""The held controllers, which the admission policy ``numalet-hold`` reads."""
 _MOST_ATTEMPTS: Final = 5
 _LONGEST_MESSAGE: Final = 1000
 """Limit for an event message; API servers allow 1024 bytes."""
@@ -91,8 +95,22 @@ class ActionWorker:
             case ResumeJob():
                 job = _job(action.namespace, action.name)
                 return self._patch(job, lambda there: patches.resuming(there, action))
+            case HoldController():
+                now = datetime.now(UTC).timestamp()
+                return self._held(lambda there: patches.holding(there, action, now))
+            case ReleaseController():
+                return self._held(lambda there: patches.releasing(there, action))
             case RecreatePod():
                 return self._recreate(action)
+
+    async def _held(self, make: _MakePatch) -> Performed:
+        try:
+            return await self._patch(HELD, make)
+        except ApiRefused as refused:
+            if not refused.status.is_absent:
+                raise
+            where = "packaging/kubernetes/breaker-measures/hold.yaml"
+            return Performed(ActionOutcome.REFUSED, f"{HELD} does not exist; apply {where}")
 
     async def _prune(self, action: Prune) -> Performed:
         await self._delete(action.namespace, action.name, action.uid, action.resource_version)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from numalet.cluster.breaker.breaker_metrics import ActionOutcome, AuditFile
-from numalet.cluster.breaker.performing import ActionWorker
+from numalet.cluster.breaker.performing import HELD, ActionWorker
 from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.model.findings import BadInput, Findings
 from numalet.insight.rejections import patches
@@ -139,8 +139,19 @@ async def _undone(api: ApiClient, audit_file: AuditFile, say: Callable[[str], No
     # Taints are undone first, in case the user may not list Jobs.
     nodes = await _changed(api, ApiCollection(paths.NODES), _is_changed_node)
     are_nodes_done = await done(patches.undo_plan(nodes, ()))
+    are_released = await done(patches.release_plan(await _held(api)))
     jobs = await _changed(api, JOBS, _is_changed_job)
-    return await done(patches.undo_plan((), jobs)) and are_nodes_done
+    return await done(patches.undo_plan((), jobs)) and are_nodes_done and are_released
+
+
+async def _held(api: ApiClient) -> _Object:
+    """Return the ConfigMap of held controllers, empty if the cluster has none."""
+    try:
+        return _Object(json.loads(await api.get(HELD)))
+    except ApiRefused as refused:
+        if not refused.status.is_absent:
+            raise
+        return {}
 
 
 async def _changed(

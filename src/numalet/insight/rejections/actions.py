@@ -133,6 +133,36 @@ class ResumeJob(Value, kw_only=True):
         return f"job {self.namespace}/{self.name}"
 
 
+class HoldController(Value, kw_only=True):
+    """Let the API server refuse new pods of a controller until a time, in seconds since 1970."""
+
+    measure: ClassVar[Measure] = Measure.HOLD
+    verb: ClassVar[str] = "hold"
+    undo: ClassVar[str] = "numalet breaker undo"
+    controller: OwnerLink
+    until_seconds: float
+    why: str
+
+    @property
+    def target(self) -> str:
+        return f"controller {self.controller.text}"
+
+
+class ReleaseController(Value, kw_only=True):
+    """Let a held controller create pods again; an undo knows only its uid."""
+
+    measure: ClassVar[Measure] = Measure.HOLD
+    verb: ClassVar[str] = "release"
+    undo: ClassVar[str] = "not needed: the controller is held again if its pods are rejected again"
+    controller: OwnerLink
+    why: str
+
+    @property
+    def target(self) -> str:
+        known = self.controller.text if self.controller.kind else self.controller.uid
+        return f"controller {known}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecreatePod:
     """Create a bare pod again under a new name, which identifies the attempt.
@@ -165,7 +195,17 @@ class RecreatePod:
         return f"pod {self.namespace}/{self.name}"
 
 
-Action: TypeAlias = Prune | Inform | TaintNode | LiftTaint | SuspendJob | ResumeJob | RecreatePod
+Action: TypeAlias = (
+    Prune
+    | Inform
+    | TaintNode
+    | LiftTaint
+    | SuspendJob
+    | ResumeJob
+    | HoldController
+    | ReleaseController
+    | RecreatePod
+)
 
 
 class LiftCause(Enum):

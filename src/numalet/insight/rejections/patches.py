@@ -15,12 +15,15 @@ from numalet.core.model.value import Value
 from numalet.insight.fleet.keeping_away import TAINT_KEY
 from numalet.insight.rejections.actions import (
     Action,
+    HoldController,
     LiftCause,
     LiftTaint,
+    ReleaseController,
     ResumeJob,
     SuspendJob,
     TaintNode,
 )
+from numalet.insight.rejections.rejected_pod import OwnerLink
 
 TRAP_WHY: Final = "numalet.dev/trap-why"
 """Annotation of a Node: why it has the taint, in words."""
@@ -32,6 +35,7 @@ RECREATE_ATTEMPT: Final = "numalet.dev/recreate-attempt"
 """Annotations of a recreated bare pod: the uid of its predecessor, and the attempt."""
 
 _MOMENT: Final = "%Y%m%dT%H%M%SZ"
+_UNDONE: Final = LiftCause.UNDO.value
 
 
 class EndMark(Value):
@@ -127,6 +131,43 @@ def resuming(job: Mapping[str, Any], action: ResumeJob) -> dict[str, Any] | None
     return _patch(job, {SUSPENDED_UNTIL: None, SUSPENDED_FOR: None}, {"suspend": False})
 
 
+def holding(held: Mapping[str, Any], action: HoldController, now_seconds: float) -> dict[str, Any]:
+    """Return a patch of the ConfigMap that adds a controller and removes those whose time is over.
+
+    A key is the uid of the controller. A value is the end, as the admission policy parses it.
+    """
+    ends = _ends(held)
+    over = dict.fromkeys(uid for uid, end in ends.items() if end <= _held_until(now_seconds))
+    return _data_patch(held, {**over, action.controller.uid: _held_until(action.until_seconds)})
+
+
+def releasing(held: Mapping[str, Any], action: ReleaseController) -> dict[str, Any] | None:
+    """Return a patch of the ConfigMap that removes the controller, if it is there."""
+    uid = action.controller.uid
+    return _data_patch(held, {uid: None}) if uid in _ends(held) else None
+
+
+def release_plan(held: Mapping[str, Any]) -> tuple[ReleaseController, ...]:
+    """Return the release of every held controller, of which only the uid is known."""
+    return tuple(
+        ReleaseController(controller=OwnerLink("", "", "", "", uid), why=_UNDONE)
+        for uid in sorted(_ends(held))
+    )
+
+
+def _ends(held: Mapping[str, Any]) -> Mapping[str, str]:
+    return held.get("data") or {}
+
+
+def _held_until(seconds: float) -> str:
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _data_patch(held: Mapping[str, Any], data: Mapping[str, str | None]) -> dict[str, Any]:
+    metadata = {"resourceVersion": (held.get("metadata") or {}).get("resourceVersion")}
+    return {"metadata": metadata, "data": dict(data)}
+
+
 def _taints(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return list((node.get("spec") or {}).get("taints") or ())
 
@@ -159,9 +200,8 @@ def undo_plan(
 ) -> tuple[LiftTaint | ResumeJob, ...]:
     # Deleted and recreated pods are left alone: no container of the first ever ran, and the second
     # belong to the user.
-    why = LiftCause.UNDO.value
     lifted = [
-        LiftTaint(node=str(each["metadata"]["name"]), why=why)
+        LiftTaint(node=str(each["metadata"]["name"]), why=_UNDONE)
         for each in nodes
         if lifting(each) is not None
     ]
@@ -170,7 +210,7 @@ def undo_plan(
             namespace=str(metadata.get("namespace") or ""),
             name=str(metadata["name"]),
             uid=str(metadata.get("uid") or ""),
-            why=why,
+            why=_UNDONE,
         )
         for metadata in (each["metadata"] for each in jobs)
         if on_job(metadata.get("annotations") or {}) is not None
@@ -208,7 +248,7 @@ class AuditLine(Value, kw_only=True):
 
 def audit_line(action: Action) -> AuditLine:
     until = None
-    if isinstance(action, TaintNode | SuspendJob):
+    if isinstance(action, TaintNode | SuspendJob | HoldController):
         until = moment_text(action.until_seconds)
     return AuditLine(
         verb=action.verb,

@@ -12,9 +12,17 @@ from typing import Final, TypeAlias
 from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.model.value import Value
 from numalet.insight.fleet.assessing import Assessor
-from numalet.insight.rejections import counting, informing, recreating, shape_questions, trap_taints
+from numalet.insight.rejections import (
+    counting,
+    holding,
+    informing,
+    recreating,
+    shape_questions,
+    trap_taints,
+)
 from numalet.insight.rejections.actions import Action, Inform, ResumeJob
 from numalet.insight.rejections.counting import NO_WINDOW, StormKey, Window
+from numalet.insight.rejections.holding import Hold, HoldInputs, HoldPlan
 from numalet.insight.rejections.informing import Informed
 from numalet.insight.rejections.recreating import JobInputs, RecreatePlan
 from numalet.insight.rejections.rejected_pod import RejectedPod
@@ -44,6 +52,8 @@ class BreakerState(Value, kw_only=True):
     informed: Mapping[StormKey, Informed] = MappingProxyType({})
     resumed: Mapping[str, float] = MappingProxyType({})
     """The last time when a Job of a shape was resumed, by digest."""
+    holds: Mapping[str, Hold] = MappingProxyType({})
+    """Controllers that may create no pods, by uid."""
     digests: Mapping[str, str] = MappingProxyType({})
     """The digests of the shapes of waiting pods, by uid."""
     again_at_seconds: float | None = None
@@ -109,6 +119,7 @@ class _Plan:
             if key in self._storms or not each.is_old(now_seconds, rules)
         }
         self._taints = TaintPlan(traps=before.traps, actions=())
+        self._holds = HoldPlan({}, ())
         self._recreated = RecreatePlan((), ())
 
     def _known_storms(self) -> dict[StormKey, float]:
@@ -128,6 +139,9 @@ class _Plan:
             yield from self._taints.actions
         if Measure.SUSPEND in allowed:
             yield from self._of_jobs()
+        if Measure.HOLD in allowed:
+            self._holds = holding.plan(self._before.holds, self._hold_inputs())
+            yield from self._holds.actions
         # After the taints, because the event names the traps that could not get one.
         if Measure.INFORM in allowed:
             yield from self._events()
@@ -155,6 +169,22 @@ class _Plan:
             rules=self._rules,
         )
 
+    def _hold_inputs(self) -> HoldInputs:
+        is_tainting = Measure.TAINT in self._rules.allowed
+        return HoldInputs(
+            storms=[
+                pods
+                for key, pods in self._pods.items()
+                if self._storms[key].is_over_budget
+                and (not is_tainting or key in self._taints.without_taint)
+            ],
+            rejections=[each for pods in self._pods.values() for each in pods],
+            questions=self._questions,
+            is_issued=self._is_of("controller"),
+            now_seconds=self._now,
+            rules=self._rules,
+        )
+
     def _of_jobs(self) -> Iterator[Action]:
         given = JobInputs(
             facts=self._facts,
@@ -178,6 +208,9 @@ class _Plan:
             if known is None or known.is_old(self._now, self._rules) or known.cause != what.cause:
                 self._informed[key] = Informed(self._now, what.cause)
                 more = self._without_taint(len(self._taints.without_taint.get(key, ())))
+                held = {each.chain[0].text for each in pods if self._is_held(each)}
+                if held:
+                    more += f" New pods of {', '.join(sorted(held))} are refused until one fits."
                 yield informing.event(pods, len(storm.recent), what, more, self._rules)
 
     def _without_taint(self, count: int) -> str:
@@ -188,6 +221,9 @@ class _Plan:
             f" {nodes} had to be left without a taint: at most {share:.10g} % of a pool may have "
             "it, and never its last node."
         )
+
+    def _is_held(self, pod: RejectedPod) -> bool:
+        return bool(pod.chain) and pod.chain[0].uid in self._holds.holds
 
     def _is_of(self, kind: str) -> _IsIssued:
         return _IsIssued(self._issued, kind)
@@ -213,6 +249,7 @@ class _Plan:
             traps=self._taints.traps,
             informed=self._informed,
             resumed=resumed,
+            holds=self._holds.holds,
             digests=self._waiting.digests,
             again_at_seconds=min(moments, default=None),
         )
@@ -234,7 +271,8 @@ class _Plan:
             # A second apart: a Job that is due but cannot be resumed must not make the plans follow
             # each other at once.
             yield max(job.until_seconds, self._now + 1.0)
-        for at in (*self._taints.moments, *self._recreated.due_at_seconds):
+        held = self._holds.moments(rules)
+        for at in (*self._taints.moments, *self._recreated.due_at_seconds, *held):
             if at > self._now:
                 yield at
 

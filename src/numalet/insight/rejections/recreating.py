@@ -124,15 +124,19 @@ def replaced_pods(storms: Iterable[Sequence[RejectedPod]], rules: BreakerRules) 
         in_order = sorted(pods, key=lambda each: (each.rejected_at_seconds, each.uid))
         for each in in_order[: max(0, len(in_order) - rules.kept_failed_pods)]:
             if is_replaced(each):
-                yield Prune(
-                    namespace=each.namespace,
-                    name=each.name,
-                    uid=each.uid,
-                    resource_version=each.resource_version,
-                    owner=each.owner,
-                    why=f"rejected ({each.reason}) and replaced; the newest "
-                    f"{rules.kept_failed_pods} of the same shape stay",
-                )
+                why = f"rejected ({each.reason}) and replaced; the newest "
+                yield pruned(each, f"{why}{rules.kept_failed_pods} of the same shape stay")
+
+
+def pruned(pod: RejectedPod, why: str) -> Prune:
+    return Prune(
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid,
+        resource_version=pod.resource_version,
+        owner=pod.owner,
+        why=why,
+    )
 
 
 def is_replaced(pod: RejectedPod) -> bool:

@@ -51,6 +51,10 @@ class OwnerLink(Value, order=True):
         """The API group, empty for the core group."""
         return self.api_version.rpartition("/")[0]
 
+    @property
+    def text(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
 
 class TopOwner(Value, order=True):
     """The owner of the pods. For the kind ``labels`` the name is a label selector."""

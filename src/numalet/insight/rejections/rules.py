@@ -24,6 +24,8 @@ class Measure(Enum):
     """Keep pods away from trap nodes for a while."""
     SUSPEND = "suspend"
     """Suspend a Job without running pods until a node would admit one."""
+    HOLD = "hold"
+    """Let the API server refuse new pods of a controller where taints cannot end the storm."""
     RECREATE = "recreate"
     """Create bare pods with the annotation again."""
 
@@ -91,6 +93,7 @@ class BreakerRules(Value, kw_only=True):
     inform_seconds: float = 3600.0
     """Minimum time between two events of one cause for an owner."""
     suspend_seconds: float = 3600.0
+    hold_seconds: float = 300.0
     recreate_pause_seconds: float = 10.0
     """Wait before a bare pod is recreated; doubled with each attempt."""
     recreate_attempts: int = 6

@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 from numalet.cluster.breaker.breaker_metrics import ActionOutcome
-from numalet.cluster.breaker.performing import ActionWorker
+from numalet.cluster.breaker.performing import HELD, ActionWorker, Performed
 from numalet.insight.rejections import patches
 from numalet.insight.rejections.actions import (
+    HoldController,
     Inform,
     LiftTaint,
     Prune,
     RecreatePod,
+    ReleaseController,
     ResumeJob,
     SuspendJob,
     TaintNode,
@@ -67,8 +69,11 @@ class Performing:
         self.said = said
         self._worker = worker
 
+    async def performed(self, action: Any) -> Performed:
+        return await self._worker.perform(action)
+
     async def outcome(self, action: Any) -> ActionOutcome:
-        return (await self._worker.perform(action)).outcome
+        return (await self.performed(action)).outcome
 
 
 @pytest.fixture
@@ -268,6 +273,35 @@ async def test_a_job_with_a_running_pod_is_not_suspended(
 ) -> None:
     server.put(JOB, {"spec": {}, "status": {"ready": 1}})
     assert await performing.outcome(SUSPEND) is ActionOutcome.NOT_NEEDED
+
+
+HOLD = HoldController(
+    controller=OwnerLink("apps/v1", "ReplicaSet", NAMESPACE, "web-1", "uid-of-web-1"),
+    until_seconds=2e9,
+    why="no node admits a pod",
+)
+
+
+async def test_a_controller_is_held_and_released(
+    server: FakeApiServer, performing: Performing
+) -> None:
+    over = {"uid-of-another": "2020-01-01T00:00:00Z"}
+    server.put(HELD, {"data": {**over, "uid-of-a-third": "2040-01-01T00:00:00Z"}})
+    assert await performing.outcome(HOLD) is ActionOutcome.DONE
+    assert value(server, HELD)["data"] == {
+        "uid-of-web-1": "2033-05-18T03:33:20Z",
+        "uid-of-a-third": "2040-01-01T00:00:00Z",
+    }
+    release = ReleaseController(controller=HOLD.controller, why="room")
+    assert await performing.outcome(release) is ActionOutcome.DONE
+    assert [*value(server, HELD)["data"]] == ["uid-of-a-third"]
+    assert await performing.outcome(release) is ActionOutcome.NOT_NEEDED
+
+
+async def test_without_its_config_map_nothing_is_held(performing: Performing) -> None:
+    performed = await performing.performed(HOLD)
+    assert performed.outcome is ActionOutcome.REFUSED
+    assert performed.problem.endswith("apply packaging/kubernetes/breaker-measures/hold.yaml")
 
 
 async def test_a_server_that_does_not_know_suspend_is_said_once_and_leaves_no_mark(

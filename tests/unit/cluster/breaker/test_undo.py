@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from numalet.cluster.breaker import breaker_metrics, undoing
+from numalet.cluster.breaker.performing import HELD
 from numalet.core.model.findings import BadInput
 from numalet.insight.rejections import patches
 from running import fake_api_server
@@ -72,6 +73,14 @@ async def test_taints_are_lifted_and_jobs_resumed_once(
     version = server.store.version
     assert await undone(server, file) == (True, [])
     assert server.store.version == version
+
+
+async def test_held_controllers_are_released(server: FakeApiServer, tmp_path: Path) -> None:
+    server.put(HELD, {"data": {"some-uid": "2033-05-18T03:33:20Z"}})
+    is_all, said = await undone(server, tmp_path / "audit")
+    assert is_all
+    assert any(each.startswith("done: release controller some-uid: undone") for each in said)
+    assert server.store.one(Target.of(HELD))["data"] == {}
 
 
 async def test_what_can_not_be_undone_is_said_and_the_rest_is_undone(

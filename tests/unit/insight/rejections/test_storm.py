@@ -5,11 +5,34 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from numalet.insight.rejections.actions import Inform, LiftCause, LiftTaint, TaintNode
-from numalet.insight.rejections.rules import BreakerRules, Measure
-from values.pod_storms import START, StormWorld, full, node_map, split, without
+import pytest
+
+from numalet.insight.rejections.actions import (
+    HoldController,
+    Inform,
+    LiftCause,
+    LiftTaint,
+    Prune,
+    ReleaseController,
+    TaintNode,
+)
+from numalet.insight.rejections.rules import EVERY_MEASURE, BreakerRules, Measure
+from values.pod_storms import (
+    JOB,
+    START,
+    StormWorld,
+    facts,
+    full,
+    node_map,
+    plan,
+    rejection,
+    roomy,
+    split,
+    without,
+)
 
 TRAPS = [f"t{at}" for at in range(4)]
+TRAPS_OF = [f"t{at}" for at in range(9)]
 
 
 def world(full_nodes: int = 36, rules: BreakerRules | None = None) -> StormWorld:
@@ -95,7 +118,8 @@ def test_a_restarted_breaker_keeps_the_taints_of_the_nodes() -> None:
 
 
 def test_in_a_small_pool_no_taint_is_set_in_vain_and_the_owner_learns_why() -> None:
-    storm = world(full_nodes=0, rules=BreakerRules(taint_share=0.75))
+    without_hold = EVERY_MEASURE - {Measure.HOLD}
+    storm = world(full_nodes=0, rules=BreakerRules(allowed=without_hold, taint_share=0.75))
     storm.run(5)
     assert storm.tainted() == []
     assert not any(isinstance(each, TaintNode) for _, each in storm.done)
@@ -105,6 +129,65 @@ def test_in_a_small_pool_no_taint_is_set_in_vain_and_the_owner_learns_why() -> N
         "never its last node."
     ) in event.why
     assert len(storm.failed) < 20
+
+
+@pytest.mark.parametrize("size", range(1, 10))
+def test_in_a_pool_too_small_for_a_taint_the_controller_is_held(size: int) -> None:
+    storm = StormWorld(node_map(map(split, TRAPS_OF[:size])), replicas=10, rules=BreakerRules())
+    storm.run(20, then_seconds=1200)
+    assert storm.tainted() == []
+    assert per_minute(storm) == 0
+    assert len(storm.failed) == 3
+    (event,) = [each for _, each in storm.done if isinstance(each, Inform)]
+    assert event.why.endswith("New pods of ReplicaSet default/web-7d4b are refused until one fits.")
+    holds = [at for at, each in storm.done if isinstance(each, HoldController)]
+    # The hold is renewed at half of its time, so that it never lapses.
+    assert len(holds) == 9
+    assert not any(isinstance(each, ReleaseController) for _, each in storm.done)
+
+
+def test_a_held_controller_is_released_and_woken_when_there_is_room() -> None:
+    storm = world(full_nodes=0)
+    storm.run(20)
+    before, at = len(storm.log), storm.now_seconds
+    storm.nodes["t1"] = without(storm.nodes["t1"], ["t1-1"])
+    storm.run(10)
+    assert [each.pod.node_name for each in storm.running.values()] == ["t1"]
+    since = [each for when, each in storm.done if when > at]
+    assert [type(each) for each in since[:2]] == [ReleaseController, Prune]
+    # The pods that are made again with the first one are rejected until the next hold.
+    assert len(storm.log) - before < 20
+    before = len(storm.log)
+    storm.run(60)
+    assert len(storm.log) == before
+
+
+def test_without_rejected_pods_a_hold_ends_by_its_time() -> None:
+    storm = world(full_nodes=0)
+    storm.run(20)
+    storm.replicas = 0
+    storm.waiting.clear()
+    storm.failed.clear()
+    storm.run(1, then_seconds=400)
+    assert storm.state.holds == {}
+    assert storm.state.again_at_seconds is None
+
+
+def test_a_job_is_suspended_instead_of_held_if_both_are_allowed() -> None:
+    pods = [rejection(f"p{at}", chain=(JOB,)) for at in range(6)]
+    given = facts([split("n0")])
+    _, actions = plan(pods, given)
+    assert {each.verb for each in actions} == {"suspend", "inform"}
+    only_hold = BreakerRules(allowed=frozenset({Measure.HOLD}))
+    _, actions = plan(pods, given, rules=only_hold)
+    assert [each.target for each in actions] == ["controller Job default/train"]
+
+
+def test_nothing_is_held_while_a_node_would_admit_the_pod() -> None:
+    pods = [rejection(f"p{at}") for at in range(6)]
+    given = facts([roomy("n0")])
+    _, actions = plan(pods, given, rules=BreakerRules(allowed=frozenset({Measure.HOLD})))
+    assert actions == ()
 
 
 def test_only_what_is_allowed_is_done() -> None:

@@ -1,12 +1,15 @@
-"""The policy that lets an agent write the objects of its own node alone, decided without a server.
+"""The admission policies, decided without a server.
 
-Its expressions are evaluated as an API server does it, one after the other, and its members are
-those of a client of a later release. Servers that know policies compile it in ``test_manifests``.
+One lets an agent write only the objects of its own node, the other refuses pods of held
+controllers. Their expressions are evaluated as an API server does it, one after the other, and
+their members are those of a client of a later release. A server compiles them in
+``test_manifests``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import cel
@@ -105,11 +108,39 @@ def test_it_is_about_what_agents_change() -> None:
     assert operations == {"CREATE", "UPDATE", "DELETE"}
 
 
+NOW: Final = datetime(2030, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("owners", "data", "is_admitted"),
+    [
+        (["a"], {"a": "2030-01-01T12:00:01Z"}, False),
+        (["b", "a"], {"a": "2030-01-01T12:00:01Z"}, False),
+        (["a"], {"a": "2030-01-01T12:00:00Z"}, True),
+        (["b"], {"a": "2030-01-01T12:00:01Z"}, True),
+        (["a"], {}, True),
+        (["a"], None, True),
+        ([], {"a": "2030-01-01T12:00:01Z"}, True),
+    ],
+)
+def test_a_pod_of_a_held_controller_is_refused_until_the_end(
+    owners: list[str], data: dict[str, str] | None, is_admitted: bool
+) -> None:
+    spec = manifests.of_kind("ValidatingAdmissionPolicy")["numalet-hold"]["spec"]
+    references = {"ownerReferences": [{"uid": each} for each in owners]} if owners else {}
+    pod = {"metadata": {"creationTimestamp": NOW, **references}}
+    values: dict[str, Any] = {"object": pod, "params": {} if data is None else {"data": data}}
+    is_meant = all(cel.evaluate(each["expression"], values) for each in spec["matchConditions"])
+    (rule,) = spec["validations"]
+    assert (not is_meant or cel.evaluate(rule["expression"], values)) is is_admitted
+
+
 @pytest.mark.parametrize("kind", ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"])
 def test_its_members_are_those_of_kubernetes(kind: str) -> None:
-    (document,) = manifests.of_kind(kind).values()
     types = kubernetes_types.members(kind)
-    assert wrong(document, kind, types, kind) == []
+    assert {
+        name: wrong(each, kind, types, kind) for name, each in manifests.of_kind(kind).items()
+    } == {"numalet-own-objects": [], "numalet-hold": []}
 
 
 def test_a_member_that_kubernetes_does_not_know_is_noticed() -> None:
