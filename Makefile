@@ -127,8 +127,9 @@ lab: $(READY)  ## boot guests with QEMU and test in them, on real kernels
 
 # What these tests ask of a fake server too, `make cover` asks. Each wait has a limit of its own, so
 # the limit of a whole test is long.
-# Any release from 1.20 to 1.36 will do: make cluster BIN=FOLDER-WITH-ITS-PROGRAMS.
-CLUSTER := $(if $(BIN),NUMALET_CONTROL_PLANE=$(abspath $(BIN))) NUMALET_CLUSTER=1 $(PYTEST) -n 0 \
+# Other servers: make cluster BIN=FOLDER-WITH-THE-PROGRAMS, for example of `.ci/control-plane 1.34.9`.
+CONTROL_PLANE = $(if $(BIN),$(abspath $(BIN)),$$(.ci/control-plane))
+CLUSTER = folder=$(CONTROL_PLANE) && NUMALET_CONTROL_PLANE=$$folder NUMALET_CLUSTER=1 $(PYTEST) -n 0 \
   --benchmark-disable --timeout 900 tests/cluster
 
 cluster: $(READY)  ## the tests against a real API server, scheduler and controllers; BIN=FOLDER has them

@@ -2,8 +2,6 @@
 
 ``make cluster`` asks for them. With ``NUMALET_REQUIRE_CLUSTER=1`` what can not run is a failure,
 and so is a test that skips itself.
-``@pytest.mark.servers(first=(1, 30))`` is for what older servers do
-not have: with these the test is left out.
 """
 
 from __future__ import annotations
@@ -24,25 +22,6 @@ from running.control_plane_programs import ControlPlanePrograms
 
 _FIGURES: Final = pytest.StashKey[list[str]]()
 _PLANES: Final = pytest.StashKey[list[ControlPlane]]()
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what the servers are too old for."""
-    own = [each for each in items if each.get_closest_marker("servers")]
-    there = control_plane_programs.in_folder(control_plane_programs.default_folder())
-    if not own or isinstance(there, str):
-        return
-    old = [each for each in own if there.release < _first(each)]
-    if old:
-        config.hook.pytest_deselected(items=old)
-        items[:] = [each for each in items if each not in old]
-
-
-def _first(item: pytest.Item) -> tuple[int, int]:
-    marker = item.get_closest_marker("servers")
-    assert marker is not None
-    first: tuple[int, int] = marker.kwargs["first"]
-    return first
 
 
 @pytest.hookimpl(wrapper=True)
@@ -81,7 +60,7 @@ def figures(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> list
 def programs() -> ControlPlanePrograms:
     """The programs of a control plane, which are there; else the tests are skipped, or fail."""
     suites.skip_unless_asked("CLUSTER", "it starts a control plane: make cluster")
-    there = control_plane_programs.in_folder(control_plane_programs.default_folder())
+    there = control_plane_programs.in_named_folder()
     if isinstance(there, str):
         suites.can_not_run("CLUSTER", there)
     return there

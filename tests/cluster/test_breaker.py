@@ -42,8 +42,6 @@ ALL_TAINTED: Final = re.compile(rf"\b{storms.NODES} node\(s\) had (untolerated )
 """What a scheduler says of a pod once it knows the taints of all four nodes."""
 ACT: Final = ("--act", "prune,inform,taint", "--pool-label", "kubernetes.io/os")
 """All nodes are of one pool."""
-FIRST_SUSPEND: Final = (1, 22)
-"""The first release in which Jobs are suspended without a gate."""
 INFORMED: Final = frozenset({"Deployment", "StatefulSet", "Runner", "Job"})
 
 
@@ -306,15 +304,10 @@ async def test_what_is_done_goes_by_the_kind_of_the_owner(
 
             jobs = f"/apis/batch/v1/namespaces/{namespace}/jobs"
             await api.create(jobs, workload("Job", "batch/v1", parallelism=8, backoffLimit=50))
-            knows_suspend = defined.programs.release >= FIRST_SUSPEND
-            outcome = "done" if knows_suspend else "refused"
-            await seen.until(lambda: bool(breaker.actions("suspend", outcome)))
+            await seen.until(lambda: bool(breaker.actions("suspend", "done")))
             job = json.loads(await api.get(f"{jobs}/job"))
-            assert bool(job["spec"].get("suspend")) == knows_suspend
-            marked = "numalet.dev/suspended-until" in job["metadata"].get("annotations", {})
-            assert marked == knows_suspend
-            if not knows_suspend:
-                assert "does not know spec.suspend" in breaker.said
+            assert job["spec"]["suspend"]
+            assert "numalet.dev/suspended-until" in job["metadata"]["annotations"]
 
             # A ReplicaSet replaces them: all but the newest are deleted.
             await api.create(

@@ -21,8 +21,7 @@ from running.control_plane import ControlPlane
 from running.extenders import RunningExtender
 from running.hollow_fleets import RunningFleet
 
-# The scheduler of 1.20 never calls ``preemptVerb``; it was not tried with 1.21 and 1.22.
-pytestmark = [pytest.mark.slow, pytest.mark.servers(first=(1, 23))]
+pytestmark = pytest.mark.slow
 CLASSES: Final = {"lowest": -10, "low": -5, "high": 1000, "highest": 2000}
 _CLASSES_PATH: Final = "/apis/scheduling.k8s.io/v1/priorityclasses"
 

@@ -97,7 +97,6 @@ def test_applying_again_changes_nothing(defined: ControlPlane) -> None:
     assert [line for line in said.splitlines() if not line.endswith("unchanged")] == []
 
 
-@pytest.mark.servers(first=(1, 30))
 def test_the_policy_compiles(defined: ControlPlane) -> None:
     plane = defined
     plane.apply(POLICIES)

@@ -67,15 +67,9 @@ def test_the_static_pod_is_one_that_the_api_server_takes(defined: ControlPlane) 
 
 
 def translated(plane: ControlPlane, folder: str, where: Path) -> dict[str, Any]:
-    """The configuration for this release, with files and ports that there are here."""
+    """The configuration with the files and ports of this machine."""
     given = json.loads(json.dumps(CONFIGURATIONS[folder]))
-    own = plane.programs.scheduler_configuration(plane.kubeconfig, free_port(), [])
-    # What the comment above it says of older releases.
-    given["apiVersion"] = own["apiVersion"]
     given["clientConnection"] = {"kubeconfig": str(plane.kubeconfig)}
-    for each in ("healthzBindAddress", "metricsBindAddress"):
-        if each in own:
-            given[each] = own[each]
     authority = Authority()
     files = authority.pem, *authority.sign("scheduler")
     for each in given["extenders"]:

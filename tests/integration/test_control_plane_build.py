@@ -1,6 +1,6 @@
-"""Building a control plane: a folder that has one is left alone, and what goes wrong is said.
+"""Building a control plane: a complete folder is left as it is, and a failure is reported.
 
-That the build succeeds is shown where it is used. Here apt, dpkg and the like are stand-ins.
+``make cluster`` shows that the build succeeds. Here Go and the disk are stand-ins.
 """
 
 from __future__ import annotations
@@ -12,16 +12,10 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parents[2] / ".ci" / "control-plane"
-KEYS = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-APT = """#!/bin/sh
-if [ "$1" = indextargets ]; then echo https://mirror.test/debian/; exit; fi
-echo "E: there is no network" >&2
-exit 100
-"""
+PROGRAMS = ("kube-apiserver", "kube-scheduler", "kube-controller-manager", "kubelet", "kubectl")
 ROOMY = "#!/bin/sh\nprintf 'Avail\\n99999999\\n'\n"
 SMALL = "#!/bin/sh\nprintf 'Avail\\n102400\\n'\n"
-
-on_debian = pytest.mark.skipif(not KEYS.exists(), reason="the control plane is built on Debian")
+NO_NETWORK = "#!/bin/sh\necho 'dial tcp: no such host' >&2\nexit 1\n"
 
 
 def put(path: Path, text: str) -> None:
@@ -30,15 +24,17 @@ def put(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
-def build(folder: Path, **programs: str) -> subprocess.CompletedProcess[str]:
-    """Run the script with these programs in front of all others."""
-    own = folder.parent / "bin"
-    own.mkdir()
+def build(*arguments: str, where: Path, **programs: str) -> subprocess.CompletedProcess[str]:
+    """Run the script with these programs in front of all others, and a cache of its own."""
     for name, text in programs.items():
-        put(own / name.replace("_", "-"), text)
+        put(where / "bin" / name, text)
     return subprocess.run(
-        [str(SCRIPT), str(folder)],
-        env={**os.environ, "PATH": f"{own}:{os.environ['PATH']}"},
+        [str(SCRIPT), *arguments],
+        env={
+            **os.environ,
+            "PATH": f"{where / 'bin'}:{os.environ['PATH']}",
+            "XDG_CACHE_HOME": str(where),
+        },
         capture_output=True,
         text=True,
         check=False,
@@ -46,35 +42,53 @@ def build(folder: Path, **programs: str) -> subprocess.CompletedProcess[str]:
 
 
 def there(folder: Path) -> set[str]:
-    """What is beside the folder, itself included."""
+    """The names beside the folder, its own included."""
     return {each.name for each in folder.parent.iterdir()} - {"bin"}
 
 
-def test_a_folder_that_has_all_programs_is_left_as_it_is(tmp_path: Path) -> None:
-    folder = tmp_path / "control-plane"
-    for name in ("kube-apiserver", "kube-scheduler", "kube-controller-manager", "etcd"):
+def test_a_complete_folder_is_left_as_it_is_and_printed(tmp_path: Path) -> None:
+    folder = tmp_path / "numalet" / "control-plane-1.34.9"
+    folder.mkdir(parents=True)
+    for name in (*PROGRAMS, "etcd"):
         put(folder / name, "")
-    (folder / "RELEASE").write_text("1.20.2\n")
-    done = build(folder, apt_get="#!/bin/sh\nexit 1\n")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert len(list(folder.iterdir())) == 5
+    (folder / "RELEASE").write_text("1.34.9\n")
+    done = build("1.34.9", where=tmp_path, go=NO_NETWORK)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{folder}\n", "")
+    assert len(list(folder.iterdir())) == 7
 
 
-@on_debian
-def test_a_disk_that_is_too_small_is_said_before_anything_is_done(tmp_path: Path) -> None:
-    folder = tmp_path / "control-plane"
-    done = build(folder, apt_get=APT, df=SMALL)
+def test_a_folder_of_another_release_is_built_again(tmp_path: Path) -> None:
+    folder = tmp_path / "servers"
+    folder.mkdir()
+    for name in (*PROGRAMS, "etcd"):
+        put(folder / name, "")
+    (folder / "RELEASE").write_text("1.34.9\n")
+    done = build("1.37.2", str(folder), where=tmp_path, go=NO_NETWORK, df=ROOMY)
     assert done.returncode == 1
-    assert done.stderr.endswith(f"{tmp_path} has 100 MiB free, the build takes 4096\n")
+    assert f"building Kubernetes 1.37.2 into {folder}" in done.stderr
+    assert (folder / "RELEASE").read_text() == "1.34.9\n"
+
+
+def test_a_small_disk_is_reported_before_the_build(tmp_path: Path) -> None:
+    folder = tmp_path / "control-plane"
+    done = build("1.37.2", str(folder), where=tmp_path, go=NO_NETWORK, df=SMALL)
+    assert done.returncode == 1
+    assert done.stderr.endswith(f"{tmp_path} has 100 MiB free, the build takes 5120\n")
     assert there(folder) == {"control-plane.lock"}
 
 
-@on_debian
-def test_what_fails_is_named_and_nothing_but_the_log_is_left(tmp_path: Path) -> None:
+def test_a_failed_step_is_named_and_only_the_log_stays(tmp_path: Path) -> None:
     folder = tmp_path / "control-plane"
-    done = build(folder, apt_get=APT, df=ROOMY)
+    done = build("1.37.2", str(folder), where=tmp_path, go=NO_NETWORK, df=ROOMY)
     assert done.returncode == 1
     log = tmp_path / "control-plane.log"
-    last = f"failed: E: there is no network (all of it: {log})\n"
-    assert done.stderr.endswith(f"the download from https://mirror.test/debian/ {last}")
+    last = f"failed: dial tcp: no such host (all of it: {log})\n"
+    assert done.stderr.endswith(f"the list of Kubernetes' modules {last}")
     assert there(folder) == {"control-plane.lock", log.name}
+
+
+@pytest.mark.parametrize("given", [["1.37"], ["newest"], ["1.37.2", "a", "b"]])
+def test_a_release_that_is_not_complete_shows_the_usage(given: list[str], tmp_path: Path) -> None:
+    done = build(*given, where=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("usage: .ci/control-plane [RELEASE [FOLDER]]")

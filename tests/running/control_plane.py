@@ -24,7 +24,7 @@ import yaml
 
 from numalet.agent.host import kube_credentials
 from numalet.agent.host.kube_credentials import Credentials
-from running.control_plane_programs import ControlPlanePrograms
+from running.control_plane_programs import ControlPlanePrograms, scheduler_configuration
 from running.server_programs import (
     PATIENCE_SECONDS,
     ServerProgram,
@@ -86,7 +86,7 @@ class ControlPlane:
         self._scheduler_file = folder / "scheduler.yaml"
         self.scheduler = self._with_health(
             "kube-scheduler",
-            [str(programs.scheduler), "--config", str(self._scheduler_file)],
+            [programs.program("kube-scheduler"), "--config", str(self._scheduler_file)],
         )
 
     @property
@@ -101,8 +101,7 @@ class ControlPlane:
 
     def start_scheduler(self, extenders: Iterable[dict[str, Any]] = (), **settings: Any) -> None:
         """Start the scheduler, or start it anew with these extenders and further settings."""
-        given = self.programs.scheduler_configuration(self.kubeconfig, free_port(), list(extenders))
-        given = {**given, **settings}
+        given = {**scheduler_configuration(self.kubeconfig, list(extenders)), **settings}
         self._scheduler_file.write_text(yaml.safe_dump(dict(given), sort_keys=False))
         self.scheduler.restart()
 
@@ -111,11 +110,9 @@ class ControlPlane:
     ) -> ServerProgram:
         """A scheduler, not started yet, for the pods that ask for it by this name."""
         file = self.folder / f"{name}.yaml"
-        given = self.programs.scheduler_configuration(
-            self.kubeconfig, free_port(), list(extenders), name
-        )
+        given = scheduler_configuration(self.kubeconfig, list(extenders), name)
         file.write_text(yaml.safe_dump(dict(given), sort_keys=False))
-        command = [str(self.programs.scheduler), "--config", str(file)]
+        command = [self.programs.program("kube-scheduler"), "--config", str(file)]
         return self._with_health(name, command)
 
     def end(self) -> None:
@@ -244,7 +241,6 @@ class ControlPlane:
             f"--secure-port={port}",
             f"--tls-cert-file={self._credentials.certificate}",
             f"--tls-private-key-file={self._credentials.key}",
-            *self.programs.plain_port_flags(),
         ]
         url = f"https://127.0.0.1:{port}/healthz"
         return self._program(name, [*command, *flags], lambda: self._answers_ok(url))
@@ -252,7 +248,7 @@ class ControlPlane:
     def _etcd_command(self, peer_port: int) -> list[str]:
         peer = f"http://127.0.0.1:{peer_port}"
         return [
-            str(self.programs.etcd),
+            self.programs.program("etcd"),
             f"--data-dir={self.folder / 'etcd'}",
             f"--listen-client-urls={self._etcd_url}",
             f"--advertise-client-urls={self._etcd_url}",
@@ -265,7 +261,7 @@ class ControlPlane:
     def _api_command(self, port: int, tokens: Path, more: Iterable[str]) -> list[str]:
         own = self._credentials
         return [
-            str(self.programs.api_server),
+            self.programs.program("kube-apiserver"),
             f"--etcd-servers={self._etcd_url}",
             f"--secure-port={port}",
             "--bind-address=127.0.0.1",
@@ -287,7 +283,7 @@ class ControlPlane:
 
     def _controllers_command(self) -> list[str]:
         return [
-            str(self.programs.controller_manager),
+            self.programs.program("kube-controller-manager"),
             f"--kubeconfig={self.kubeconfig}",
             f"--service-account-private-key-file={self._credentials.key}",
             f"--root-ca-file={self.ca}",

@@ -115,8 +115,6 @@ class FakeApiServer:
         """Paths that are answered by these codes."""
         self.documents: dict[str, Any] = {}
         """What is answered to a GET of these paths, which are no objects."""
-        self.dropped: tuple[str, str] | None = None
-        """A field of patches that this server does not know: it is dropped without a word."""
         self.withheld: set[str] = set()
         """Paths that are answered by nothing, for as long as the client waits."""
         self.page_hook: list[Any] = []
@@ -312,8 +310,6 @@ class FakeApiServer:
 
     async def _done(self, request: Received, target: Target) -> tuple[int, Plain]:
         body = json.loads(request.body) if request.body else {}
-        if self.dropped is not None and request.method == "PATCH":
-            body.get(self.dropped[0], {}).pop(self.dropped[1], None)
         if request.method in ("PUT", "PATCH"):
             self.store.expect(target, body.get("metadata"))
         if request.method == "DELETE":

@@ -48,13 +48,6 @@ OBJECT_KINDS: Final = (
     ObjectKind(numa_node.KIND, numa_node.PATH),
     ObjectKind(numa_node_class.KIND, numa_node_class.PATH),
 )
-OLD_BUDGETS: Final = ObjectKind("PodDisruptionBudget", "/apis/policy/v1beta1/poddisruptionbudgets")
-"""The only version until Kubernetes 1.20."""
-
-
-def has_older(kind: ObjectKind) -> bool:
-    """Return whether a server without them may have ``OLD_BUDGETS`` instead."""
-    return kind.name == OLD_BUDGETS.name and kind != OLD_BUDGETS
 
 
 class UnreadObject(Value):
@@ -83,8 +76,7 @@ class LiveCopies(Mutable):
 async def listed(access: Access, user_agent: str = "numalet-fleet") -> ClusterObjects:
     """Return the current objects.
 
-    Missing collections are left out: budgets of a server before 1.21 have an older version, and the
-    definitions of the others may be missing. Raises ``BadInput`` if the server is unreachable or
+    Collections whose definition is missing are left out. Raises ``BadInput`` if the server is unreachable or
     refuses.
     """
     try:
@@ -123,7 +115,7 @@ async def _items(api: ApiClient, kind: ObjectKind, decoder: ObjectDecoder) -> Ma
     except ApiRefused as refused:
         if kind.is_needed or not refused.status.is_absent:
             raise
-    return await _items(api, OLD_BUDGETS, decoder) if has_older(kind) else {}
+    return {}
 
 
 class ClusterCollectionAbsent(NoteFinding):

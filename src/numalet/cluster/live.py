@@ -14,10 +14,8 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from numalet.cluster import api_objects
 from numalet.cluster.api_objects import (
     OBJECT_KINDS,
-    OLD_BUDGETS,
     ClusterCollectionForbidden,
     ClusterDisconnected,
     ClusterUnlisted,
@@ -219,9 +217,9 @@ class LiveCluster:
         """
         async with together() as group:
             for each in OBJECT_KINDS:
-                group.create_task(self._follow(api, each, group))
+                group.create_task(self._follow(api, each))
 
-    async def _follow(self, api: ApiClient, what: ObjectKind, group: asyncio.TaskGroup) -> None:
+    async def _follow(self, api: ApiClient, what: ObjectKind) -> None:
         news = follow.follow(
             api,
             what.collection,
@@ -231,13 +229,6 @@ class LiveCluster:
         )
         async with contextlib.aclosing(news):
             async for each in news:
-                # A server before 1.21 has only the older version of budgets.
-                if self._has_old_budgets_instead(what, each):
-                    # Exchanged, so that the view does not wait for a collection that the server
-                    # does not have.
-                    self._wanted ^= {what.path, OLD_BUDGETS.path}
-                    group.create_task(self._follow(api, OLD_BUDGETS, group))
-                    return
                 if self._apply_event(what, each):
                     self._value = None
                     self._changed.set()
@@ -246,10 +237,6 @@ class LiveCluster:
     def _decoded(self, what: ObjectKind, content: bytes) -> Any:
         made = self._decoder.decode(what.name, content, Place(what.path))
         return UnreadObject(cluster_decoder.node_name_of(content)) if made is None else made[1]
-
-    def _has_old_budgets_instead(self, what: ObjectKind, news: News[Any]) -> bool:
-        status = news.status if isinstance(news, Disconnected) else None
-        return status is not None and status.is_absent and api_objects.has_older(what)
 
     def _apply_event(self, what: ObjectKind, news: News[Any]) -> bool:
         copy = self._copies.of_kind[what.name]

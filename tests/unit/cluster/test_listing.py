@@ -20,7 +20,6 @@ from running.fake_api_server import FakeApiServer
 from values import gpu_dump, gpu_fleet, kube_lists
 
 BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
-OLD_BUDGETS = "/apis/policy/v1beta1/poddisruptionbudgets"
 TOPOLOGIES = "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies"
 COLLECTIONS = {
     "Node": "/api/v1/nodes",
@@ -68,18 +67,12 @@ async def test_a_list_is_what_a_dump_would_be(server: FakeApiServer, tmp_path: P
 
 async def test_what_the_server_does_not_have_counts_as_none(server: FakeApiServer) -> None:
     fill(server)
-    absent = (BUDGETS, OLD_BUDGETS, TOPOLOGIES, numa_node.PATH, numa_node_class.PATH)
+    absent = (BUDGETS, TOPOLOGIES, numa_node.PATH, numa_node_class.PATH)
     server.refused |= dict.fromkeys(absent, 404)
     listed = await api_objects.listed(server.access())
     assert (list(listed.nodes), len(listed.pods)) == (["gpu-1"], 2)
     left_out = (listed.budgets, listed.topologies, listed.states, listed.classes)
     assert left_out == ({}, {}, {}, {})
-
-
-async def test_budgets_of_old_servers_are_read(server: FakeApiServer) -> None:
-    fill(server, ("/apis/policy/v1beta1/namespaces/default/poddisruptionbudgets/b", BUDGET))
-    server.refused[BUDGETS] = 404
-    assert list((await api_objects.listed(server.access())).budgets) == ["default/b"]
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,6 @@ from running.fake_api_server import Ending, Scripted
 from running.fake_kubelets import BUDGETS, CLASS, GROUP, PATHS, SPEC, Kubelets
 from values import gpu_fleet
 
-OLD_BUDGETS = "/apis/policy/v1beta1/poddisruptionbudgets"
 BUDGET = {"metadata": {"name": "b"}, "spec": {"selector": {}}, "kind": "PodDisruptionBudget"}
 PATIENCE_SECONDS = 200.0
 
@@ -184,13 +183,6 @@ async def test_what_the_server_does_not_have_counts_as_none() -> None:
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not (value := live.cluster()) or "a" not in value.nodes:
                 await live.wait_for_change()
-
-
-async def test_budgets_of_old_servers_are_read(tmp_path: Path) -> None:
-    async with at_work({BUDGETS: 404}) as (kubelets, live):
-        kubelets.put("/apis/policy/v1beta1/namespaces/default/poddisruptionbudgets/b", BUDGET)
-        await until_equal(live, kubelets, tmp_path)
-        assert OLD_BUDGETS in {each.path for each in kubelets.server.requests}
 
 
 async def test_a_pod_that_can_not_be_read_is_noted_at_its_node(tmp_path: Path) -> None:

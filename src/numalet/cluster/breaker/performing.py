@@ -63,7 +63,6 @@ class ActionWorker:
         self._api = api
         self._say = say
         self._refusals = Refusals(say)
-        self._knows_suspend = True
 
     async def perform(self, action: Action) -> Performed:
         try:
@@ -91,7 +90,8 @@ class ActionWorker:
             case LiftTaint():
                 return self._patch(paths.node(action.node), patches.lifting)
             case SuspendJob():
-                return self._suspend(action)
+                job = _job(action.namespace, action.name)
+                return self._patch(job, lambda there: patches.suspending(there, action))
             case ResumeJob():
                 job = _job(action.namespace, action.name)
                 return self._patch(job, lambda there: patches.resuming(there, action))
@@ -161,38 +161,19 @@ class ActionWorker:
 
     async def _patch(self, path: str, make: _MakePatch) -> Performed:
         """Patch the current object; rebuild the patch if another client changed it."""
-        _, performed = await self._patched(path, make)
-        return performed
-
-    async def _patched(self, path: str, make: _MakePatch) -> tuple[_Object | None, Performed]:
         for attempt in range(1, _MOST_ATTEMPTS + 1):
             body = make(json.loads(await self._api.get(path)))
             if body is None:
-                return None, _NOT_NEEDED
+                return _NOT_NEEDED
             try:
-                return json.loads(await self._api.patch(path, body)), _DONE
+                await self._api.patch(path, body)
+                return _DONE
             except ApiRefused as refused:
                 if not refused.status.is_conflict:
                     raise
                 if attempt == _MOST_ATTEMPTS:
-                    return None, Performed(ActionOutcome.FAILED, str(refused))
+                    return Performed(ActionOutcome.FAILED, str(refused))
         raise AssertionError("unreachable")
-
-    async def _suspend(self, action: SuspendJob) -> Performed:
-        """Suspend a Job. An old server silently drops the field."""
-        without = "the API server does not know spec.suspend of Jobs (it is of release 1.21)"
-        if not self._knows_suspend:
-            return Performed(ActionOutcome.REFUSED, without)
-        path = _job(action.namespace, action.name)
-        job, performed = await self._patched(path, lambda there: patches.suspending(there, action))
-        # An API server before 1.21 drops the field. Then remove the mark again, too.
-        if job is None or (job.get("spec") or {}).get("suspend"):
-            return performed
-        self._knows_suspend = False
-        self._say(f"{action.target} is not suspended: {without}; no Job will be")
-        notes = {patches.SUSPENDED_UNTIL: None, patches.SUSPENDED_FOR: None}
-        await self._api.patch(path, {"metadata": {"annotations": notes}})
-        return Performed(ActionOutcome.REFUSED, without)
 
 
 def _event(action: Inform) -> _Object:

@@ -304,21 +304,6 @@ async def test_without_its_config_map_nothing_is_held(performing: Performing) ->
     assert performed.problem.endswith("apply packaging/kubernetes/breaker-measures/hold.yaml")
 
 
-async def test_a_server_that_does_not_know_suspend_is_said_once_and_leaves_no_mark(
-    server: FakeApiServer, performing: Performing
-) -> None:
-    server.dropped = ("spec", "suspend")
-    assert await performing.outcome(SUSPEND) is ActionOutcome.REFUSED
-    assert value(server, JOB)["metadata"]["annotations"] == {}
-    asked = len(server.requests)
-    assert await performing.outcome(SUSPEND) is ActionOutcome.REFUSED
-    assert len(server.requests) == asked
-    assert performing.said == [
-        "job team-a/train is not suspended: the API server does not know spec.suspend of Jobs "
-        "(it is of release 1.21); no Job will be"
-    ]
-
-
 async def test_what_is_forbidden_is_said_once_for_all_of_its_kind(
     server: FakeApiServer, performing: Performing
 ) -> None:
