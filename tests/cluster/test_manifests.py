@@ -97,11 +97,12 @@ def test_applying_again_changes_nothing(defined: ControlPlane) -> None:
     assert [line for line in said.splitlines() if not line.endswith("unchanged")] == []
 
 
-def test_the_policy_compiles(defined: ControlPlane) -> None:
+@pytest.mark.parametrize("name", ["numalet-own-objects", "numalet-hold"])
+def test_the_policy_compiles(defined: ControlPlane, name: str) -> None:
     plane = defined
     plane.apply(POLICIES)
     plane.controllers.start()
-    path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/numalet-own-objects"
+    path = f"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/{name}"
     while (status := plane.get(path).get("status", {})).get("observedGeneration") is None:
         pass
     assert status["typeChecking"] == {}
