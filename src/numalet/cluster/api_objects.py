@@ -76,8 +76,8 @@ class LiveCopies(Mutable):
 async def listed(access: Access, user_agent: str = "numalet-fleet") -> ClusterObjects:
     """Return the current objects.
 
-    Collections whose definition is missing are left out. Raises ``BadInput`` if the server is unreachable or
-    refuses.
+    Collections whose definition is missing are left out. Raises ``BadInput`` if the server is
+    unreachable or refuses.
     """
     try:
         async with client.opened(access, user_agent) as api:

@@ -20,8 +20,8 @@ from numalet.cluster.extender.mismatches import ModelMismatches
 from numalet.cluster.extender.state import ExtenderRules, ExtenderState
 from numalet.cluster.extender.tls import RenewedTls, TlsFiles
 from numalet.cluster.following import FollowedClasses
-from numalet.cluster.leading import LeaseCandidate, LeaseName
-from numalet.cluster.programs import ListenAddress, until_signal
+from numalet.cluster.leading import LeaseCandidate, LeaseName, LeaseTiming
+from numalet.cluster.signals import until_signal
 from numalet.core.model import input_error
 from numalet.core.model.findings import Location
 from numalet.core.model.value import Value, field
@@ -37,6 +37,10 @@ MOST_PROBING: Final = 512
 """Limit of connections of kubelets and Prometheus, if these have a separate address."""
 BETWEEN_SECONDS: Final = 0.5
 """Changes are processed within this time, or with the next request."""
+
+
+_LEASE: Final = LeaseTiming(duration_seconds=4, deadline_seconds=3.0, retry_seconds=0.5)
+"""Shorter than that of controllers: without an active extender the scheduler waits or guesses."""
 
 
 class ExtenderOptions(Value, kw_only=True):
@@ -93,7 +97,7 @@ async def live(options: ExtenderOptions, write: LogWriter) -> None:
     async def work() -> None:
         async with client.opened(options.access, "numalet-extender") as api, together() as group:
             if options.lease is not None:
-                candidate = LeaseCandidate(api, options.lease, log.say)
+                candidate = LeaseCandidate(api, options.lease, log.say, timing=_LEASE)
                 # Only the leader answers: two replicas would promise the same room to different
                 # pods.
                 state.standing.leads = lambda: candidate.is_leader
