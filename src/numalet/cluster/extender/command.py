@@ -21,7 +21,7 @@ from numalet.cluster.extender.state import ExtenderRules, ExtenderState
 from numalet.cluster.extender.tls import RenewedTls, TlsFiles
 from numalet.cluster.following import FollowedClasses
 from numalet.cluster.leading import LeaseCandidate, LeaseName, LeaseTiming
-from numalet.cluster.signals import until_signal
+from numalet.cluster.programs import ListenAddress, until_signal
 from numalet.core.model import input_error
 from numalet.core.model.findings import Location
 from numalet.core.model.value import Value, field
