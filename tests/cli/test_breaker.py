@@ -35,9 +35,9 @@ def kubeconfig(tmp_path: Path) -> str:
         (["--metrics", "127.0.0.1:many"], "invalid address '127.0.0.1:many'; expected HOST:PORT"),
         (
             ["--taint-for-waiting", "2"],
-            "invalid --taint-for-waiting '2'; expected a length of time",
+            "invalid --taint-for-waiting '2'; expected a duration",
         ),
-        (["--taint-for-waiting", "0s"], "expected a length of time above 0, such as 2m"),
+        (["--taint-for-waiting", "0s"], "expected a duration above 0, such as 2m"),
         (
             ["--taint-for-waiting", "2m", "--owners", "Job/*"],
             "--taint-for-waiting cannot be combined with --owners",
