@@ -9,7 +9,6 @@ their members are those of a client of a later release. A server compiles them i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import cel
@@ -108,7 +107,7 @@ def test_it_is_about_what_agents_change() -> None:
     assert operations == {"CREATE", "UPDATE", "DELETE"}
 
 
-NOW: Final = datetime(2030, 1, 1, 12, tzinfo=UTC)
+NOW: Final = "2030-01-01T12:00:00Z"
 
 
 @pytest.mark.parametrize(

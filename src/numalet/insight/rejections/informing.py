@@ -33,8 +33,11 @@ _SEARCHED_NODES: Final = 4
 
 
 class Informed(Value):
+    """The last event of a storm; ``is_held``: it said that new pods are refused."""
+
     at_seconds: float
     cause: frozenset[str]
+    is_held: bool = False
 
     def is_due(self, now_seconds: float, rules: BreakerRules) -> bool:
         """Return whether another cause may be reported; for the same one see ``is_old``."""

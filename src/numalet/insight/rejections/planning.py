@@ -201,14 +201,20 @@ class _Plan:
     def _events(self) -> Iterator[Inform]:
         for key, storm in self._storms.items():
             pods, known = self._pods.get(key, _NO_ONE), self._informed.get(key)
-            is_due = known is None or known.is_due(self._now, self._rules)
+            held = {each.chain[0].text for each in pods if self._is_held(each)}
+            is_new = known is None or (bool(held) and not known.is_held)
+            is_due = known is None or is_new or known.is_due(self._now, self._rules)
             if not storm.is_over_budget or not pods or not is_due:
                 continue
             what = informing.explained(self._questions, pods[-1].pod)
-            if known is None or known.is_old(self._now, self._rules) or known.cause != what.cause:
-                self._informed[key] = Informed(self._now, what.cause)
+            if (
+                known is None
+                or is_new
+                or known.is_old(self._now, self._rules)
+                or known.cause != what.cause
+            ):
+                self._informed[key] = Informed(self._now, what.cause, is_held=bool(held))
                 more = self._without_taint(len(self._taints.without_taint.get(key, ())))
-                held = {each.chain[0].text for each in pods if self._is_held(each)}
                 if held:
                     more += f" New pods of {', '.join(sorted(held))} are refused until one fits."
                 yield informing.event(pods, len(storm.recent), what, more, self._rules)
