@@ -21,11 +21,11 @@ tests, fs, memory, *words = sys.argv[1:]
 sys.path.append(tests)
 from running.fake_cgroups import FakeCgroups
 from numalet.agent.host.cgroup_v2.root import Usable
-from numalet.agent.host.runtime import host_capabilities
+from numalet.agent.host.runtime import enforcement
 tree = FakeCgroups(Path(fs))
 tree.with_memory = frozenset(map(int, memory.split(",")))
-ground = host_capabilities.ground(Usable(tree))
-host_capabilities.ground = lambda: ground
+ground = enforcement.ground(Usable(tree))
+enforcement.ground = lambda: ground
 from numalet.cli.main import run
 sys.exit(run(["run", *words]))
 """
