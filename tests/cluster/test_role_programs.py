@@ -27,7 +27,7 @@ from numalet.cluster.hollow.fleet import HollowFleet
 from numalet.cluster.hollow.fleet_members import FleetOptions, members_of
 from numalet.cluster.hollow.publishing import HollowPublisher
 from numalet.cluster.live import LiveCluster
-from numalet.cluster.waker import LABEL, Waker
+from numalet.cluster.waker import LABEL, Waker, WakingLimits
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model.findings import Finding
 from numalet.io.kube_api import access, client
@@ -122,7 +122,7 @@ async def wake(to: Access, plane: ControlPlane, said: Said) -> None:
     """Touch a node for a pod that waits, once there is room for it."""
     plane.create("/api/v1/nodes", {"metadata": {"name": "hollow-0"}})
     async with client.opened(to) as api:
-        one = Waker(api, said.say)
+        one = Waker(api, said.say, WakingLimits(patience_seconds=0.0))
         for held in (("4", "4"), ("4",)):
             await one.wake(hollow_pods.with_waiting(*held))
     labels = plane.get("/api/v1/nodes/hollow-0")["metadata"].get("labels", {})

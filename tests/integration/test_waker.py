@@ -31,7 +31,7 @@ async def test_a_node_is_touched_once_and_its_other_labels_stay() -> None:
     ):
         server.put(NODE, {"metadata": {"labels": OWN}})
         said: list[str] = []
-        one = Waker(api, said.append)
+        one = Waker(api, said.append, WakingLimits(patience_seconds=0.0))
         for held in (("4", "4"), ("4",), ("4",)):
             await one.wake(hollow_pods.with_waiting(*held))
         labels = server.store.one(Target.of(NODE))["metadata"]["labels"]
@@ -46,7 +46,9 @@ async def test_a_node_that_is_gone_is_said_and_the_waker_goes_on() -> None:
         client.opened(server.access()) as api,
     ):
         said: asyncio.Queue[str] = asyncio.Queue()
-        limits = WakingLimits(node_seconds=0.0, again_seconds=0.01, longest_seconds=0.01)
+        limits = WakingLimits(
+            patience_seconds=0.0, node_seconds=0.0, again_seconds=0.01, longest_seconds=0.01
+        )
         one = Waker(api, said.put_nowait, limits, between_seconds=0.0)
         lines: list[str] = []
 
@@ -77,7 +79,9 @@ async def test_a_cluster_that_is_followed_wakes_a_pod_when_another_goes() -> Non
                 server.put(f"{PODS}/{name}", hollow_pods.document(name, gpu="4"))
             await fleet.until(lambda: fleet.phases() == dict.fromkeys(("one", "two"), "admitted"))
             await fleet.settled()
-            server.put(f"{PODS}/job", hollow_pods.document("job", "", gpu="4"))
+            refused = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+            job = hollow_pods.document("job", "", gpu="4")
+            server.put(f"{PODS}/job", job | {"status": {"conditions": [refused]}})
             await server.watched("/api/v1/pods", 2)
             server.remove(f"{PODS}/one")
             async with asyncio.timeout(hollow_fleets.PATIENCE_SECONDS):

@@ -124,7 +124,9 @@ def with_waiting(*held: str) -> Cluster:
     for number, gpus in enumerate(held):
         own, _ = own.admit(pod(str(number), gpu=gpus).workload.pod)
     only = ClusterNode(name="hollow-0", node=own, origin=Origin.PUBLISHED, class_name="gpu")
-    waits = ClusterPod(pod=replace(pod("job", "", gpu="4").workload.pod, node_name=""))
+    waits = ClusterPod(
+        pod=replace(pod("job", "", gpu="4").workload.pod, node_name=""), was_refused=True
+    )
     return Cluster(nodes={"hollow-0": only}, pods={waits.pod.uid: waits})
 
 

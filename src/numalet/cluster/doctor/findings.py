@@ -62,7 +62,7 @@ class ClusterAccountForbidden(Finding):
 
 
 class ClusterAccountsUnknown(NoteFinding):
-    sentence = "you may not check whether the service accounts of numalet have their roles"
+    sentence = "your credentials do not permit a check of the roles of numalet's service accounts"
     fix = (
         "kubectl auth can-i patch numanodes.numalet.dev "
         "--as=system:serviceaccount:numalet:numalet-publisher"
