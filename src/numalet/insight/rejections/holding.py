@@ -81,7 +81,9 @@ def plan(before: Mapping[str, Hold], given: HoldInputs) -> HoldPlan:
                 holds[uid] = hold
             continue
         fitting = given.questions.count(hold.pod, 1)
-        if fitting == 1:
+        if fitting == 1 and is_over:
+            actions.extend(_wake(uid, given))
+        elif fitting == 1:
             actions.append(ReleaseController(controller=hold.controller, why=LiftCause.ROOM.value))
             wake_at = given.now_seconds + _WAKE_SECONDS
             holds[uid] = replace(hold, until_seconds=wake_at, is_released=True)
@@ -106,10 +108,14 @@ def plan(before: Mapping[str, Hold], given: HoldInputs) -> HoldPlan:
 
 
 def _is_due(hold: Hold, given: HoldInputs) -> bool:
-    """Return whether the hold would end soon although the controller still has rejected pods."""
-    # Without rejected pods the controller may be gone. Then the hold ends by its time.
+    """Return whether the hold would end soon although the controller has recent rejected pods."""
+    # Without them the controller may be gone, or want no more pods. Then the hold ends by its time.
+    oldest = given.now_seconds - given.rules.longest_hold_seconds
     return hold.until_seconds - given.now_seconds <= given.rules.hold_seconds / 2 and any(
-        each.chain and each.chain[0].uid == hold.controller.uid for each in given.rejections
+        each.chain
+        and each.chain[0].uid == hold.controller.uid
+        and each.rejected_at_seconds > oldest
+        for each in given.rejections
     )
 
 

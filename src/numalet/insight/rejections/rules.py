@@ -94,6 +94,8 @@ class BreakerRules(Value, kw_only=True):
     """Minimum time between two events of one cause for an owner."""
     suspend_seconds: float = 3600.0
     hold_seconds: float = 300.0
+    longest_hold_seconds: float = 3600.0
+    """A hold is not renewed this long after the last rejection: perhaps no pod is wanted now."""
     recreate_pause_seconds: float = 10.0
     """Wait before a bare pod is recreated; doubled with each attempt."""
     recreate_attempts: int = 6
