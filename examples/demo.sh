@@ -100,7 +100,7 @@ say "1. The documented machine: two NUMA nodes of about 126 GiB each"
 run 0 machine documented/machine.yaml
 
 say "2. A Guaranteed pod of 150Gi: more than one node has, so it gets both"
-run 0 simulate -c documented/kubelet.yaml -m documented/machine.yaml \
+run 0 simulate --release 1.36 -c documented/kubelet.yaml -m documented/machine.yaml \
   --reserved-memory '0:memory=3Gi;1:memory=2148Mi' \
   --state-dir "$state" documented/guaranteed.yaml
 

@@ -387,7 +387,7 @@ def test_a_code_is_explained(numalet: Runner) -> None:
     one = numalet("check", "--explain", "lint/unbalanced-reservation")
     assert one.status == 0
     assert one.out.startswith("lint/unbalanced-reservation\n")
-    assert "  rule: Pods of one size" in one.out
+    assert "  rule: " in one.out
     assert "  fix: " in one.out
     area = numalet("check", "--explain", "lint")
     assert area.out.count("lint/") > 20

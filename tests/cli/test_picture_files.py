@@ -127,7 +127,7 @@ def test_a_simulation_as_a_page_has_every_decision(numalet: Runner, tmp_path: Pa
     text = checked_page(page)
     assert text.count("<caption>Decisions</caption>") == 1
     assert "Admitted" in text
-    assert "v1.37" in text or "1.32" in text
+    assert "of kubelet v1.37" in text or "1.37" in text
     assert ElementTree.parse(drawing).getroot().tag.endswith("svg")
 
 

@@ -150,8 +150,8 @@ def test_a_release_is_followed_everywhere_and_an_unknown_one_is_refused() -> Non
     config = numalet.decode_config({**CONFIG, "featureGates": {"CPUManager": True}}, "x")
     newest = numalet.RELEASES[-1]
 
-    assert isinstance(numalet.start_node(config, "2n4c2t"), numalet.Node)
-    for release in ("1.33", "v1.34.9", newest):
+    assert isinstance(numalet.start_node(config, "2n4c2t", release="1.32"), numalet.Node)
+    for release in (None, "1.33", "v1.34.9", newest):
         assert isinstance(
             numalet.start_node(config, "2n4c2t", release=release), numalet.StartRefused
         )

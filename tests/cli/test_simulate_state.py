@@ -34,15 +34,15 @@ def uids(directory: Path) -> list[str]:
 
 
 def test_state_files_are_written_and_found_again(numalet: Runner, state: Path) -> None:
-    first = numalet.simulate("--state-dir", str(state), GUARANTEED)
+    first = numalet.simulate("--release", "1.36", "--state-dir", str(state), GUARANTEED)
     written = contents(state)
-    second = numalet.simulate("--state-dir", str(state), SECOND)
+    second = numalet.simulate("--release", "1.36", "--state-dir", str(state), SECOND)
 
     assert (first.status, first.err) == (0, f"written: {', '.join(NAMES)}\n")
     assert list(written) == NAMES
     assert written[NAMES[1]].endswith(b'"checksum":17296941}')
     assert (second.status, second.err) == (1, "")
-    assert second.out.startswith("assumed running: 1 (pods of the state files)\n")
+    assert second.out.startswith("release: 1.36\nassumed running: 1 (pods of the state files)\n")
     assert contents(state) == written
 
 

@@ -198,12 +198,12 @@ def test_pods_that_run_and_are_lost_are_named_by_both_checks(
     )
     assert ended.out.endswith("1 error, 0 warnings, 0 notes; 1 pod given.\n")
 
-    ended = numalet("state", "restore-check", *place, str(state))
+    ended = numalet("state", "restore-check", "--release", "1.36", *place, str(state))
     assert ended.status == 1
     words = " ".join(ended.out.split())
     assert "The kubelet starts with these files." in words
     assert "error: the kubelet rejects pod default/p, which runs: SMTAlignmentError" in words
     config.write_text(config.read_text().replace("full-pcpus-only: 'true'", ""))
-    ended = numalet("state", "restore-check", *place, str(state))
+    ended = numalet("state", "restore-check", "--release", "1.36", *place, str(state))
     assert ended.status == 0
     assert "The kubelet admits all of them again." in ended.out

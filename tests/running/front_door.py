@@ -33,6 +33,8 @@ _KUBELET: Final = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "Kubel
 _OWN: Final = {
     "apiVersion": "numalet.dev/v1alpha1",
     "kind": "NumaletConfiguration",
+    # The release of recordings that name none.
+    "release": "1.32",
     # Recordings are of the managers alone; what the kubelet asks after them was not part of it.
     "generalPredicates": False,
 }

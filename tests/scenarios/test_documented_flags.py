@@ -25,7 +25,8 @@ CORRECT = (
 
 def _config(*flags: str, base: Base = Base.EMPTY_FILE) -> KubeletConfig:
     split = [flag.split("=", 1) for flag in flags]
-    return load(ConfigSources(flags=[(name, value) for name, value in split], base=base)).config
+    flagged = [(name, value) for name, value in split]
+    return load(ConfigSources(flags=flagged, base=base, release="1.32")).config
 
 
 def _started(config: KubeletConfig) -> Node | StartRefused:

@@ -14,7 +14,9 @@ from numalet.agent.servers.door import OwnershipMode
 from numalet.agent.telemetry import admission_counts, metrics
 from numalet.agent.telemetry.metrics import DEFINITIONS, Counts
 from numalet.core.admission.decision import Collector
-from numalet.core.config.behaviour import NATIVE
+from numalet.core.config.behaviour import EXACT, NATIVE
+from numalet.core.config.releases.v1_36 import V1_36
+from numalet.core.model.value import replace
 from numalet.wording.metric_help import HELP
 from servers import views
 
@@ -55,8 +57,14 @@ def test_every_metric_has_help_and_type() -> None:
 
 
 def test_each_metric_is_shown_by_one_kind_of_agent_at_least() -> None:
-    rules = views.started(behaviour=NATIVE).rules
-    shown = [metrics.shown(rules, is_observing=each) for each in (True, False)]
+    native = views.started(behaviour=NATIVE).rules
+    gated = replace(views.CONFIG, feature_gates={"PodLevelResourceManagers": True})
+    before_1_37 = views.started(config=gated, behaviour=replace(EXACT, release=V1_36)).rules
+    shown = [
+        metrics.shown(native, is_observing=True),
+        metrics.shown(native, is_observing=False),
+        metrics.shown(before_1_37, is_observing=False),
+    ]
     assert {each for metrics_ in shown for each in metrics_} == {*DEFINITIONS}
 
 

@@ -175,7 +175,11 @@ def shown(rules: NodeRules, *, is_observing: bool) -> tuple[Definition, ...]:
     """The metrics of an agent that enforces, or that only observes."""
     # The kubelet exports its own series; from two places, dashboards would count them twice.
     if is_observing:
-        return tuple(each for each in DEFINITIONS if not each.name.startswith(_KUBELETS))
+        return tuple(
+            each
+            for each in DEFINITIONS
+            if not each.name.startswith(_KUBELETS) and not each.is_former
+        )
     return tuple(
         each for each in DEFINITIONS if each.name not in OBSERVERS_ALONE and exists(each, rules)
     )

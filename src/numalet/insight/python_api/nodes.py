@@ -7,9 +7,10 @@ from os import PathLike
 from typing import Any, TypeAlias, TypeVar
 
 from numalet.core.checkpoint.state_files import StateFiles
-from numalet.core.config.behaviour import EXACT, Behaviour
+from numalet.core.config.behaviour import EXACT, NATIVE, Behaviour
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases.release import Release
+from numalet.core.config.releases.table import DEFAULT
 from numalet.core.config.rules import StartRefused
 from numalet.core.managers.device.inventory import Device
 from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
@@ -174,13 +175,13 @@ def restart_node(
 
 
 def following(behaviour: Behaviour, release: str | Release | None) -> Behaviour:
-    """Return the behaviour, with this release if one is given.
+    """Return the behaviour with this release; without one, the modes follow the newest release.
 
     Raises:
         BadInput: The release is not known.
     """
     if release is None:
-        return behaviour
+        return replace(behaviour, release=DEFAULT) if behaviour in (EXACT, NATIVE) else behaviour
     if not isinstance(release, Release):
         release = kubelet_version.of_name(release)
     return replace(behaviour, release=release)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from numalet.core.config.releases.table import DEFAULT
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.hints.provider import NotListed, Reason
 from numalet.core.managers.cpu import reasons as cpu
@@ -183,7 +184,7 @@ def test_the_document_of_a_start_error() -> None:
     refused = StartRefused(StartStage.NUMALET, (MadeUp(),))
     assert json_schema.plain(explanation_document.not_started(refused)) == {
         "schema": "numalet.explanation/2",
-        "release": "1.32",
+        "release": DEFAULT.name,
         "start_error": kubelet_start.text(refused),
         "start_error_stage": "numalet",
     }
