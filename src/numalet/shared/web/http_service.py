@@ -16,7 +16,6 @@ from http import HTTPStatus
 from typing import Any, Final
 
 import uvicorn
-from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -140,6 +139,10 @@ def pages_application(
         return PlainTextResponse(text, HTTPStatus.OK if is_so else HTTPStatus.SERVICE_UNAVAILABLE)
 
     async def page(request: Request) -> Response:
+        # Imported here, because the dashboard of a simulated node has no metrics, and works in an
+        # installation without prometheus_client.
+        from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
         content = await asyncio.to_thread(metrics) if in_thread else metrics()
         return Response(content, media_type=CONTENT_TYPE_LATEST)
 
