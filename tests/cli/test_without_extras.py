@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from numalet.cli import code_index
+
 PROJECT = Path(__file__).parents[2]
 BLOCKED = """
 import sys
@@ -31,6 +33,21 @@ def of_extras() -> set[str]:
         for each in extra
     }
     return {NAMES.get(each, each.replace("-", "_")) for each in packages}
+
+
+def test_codes_of_findings_are_explained_without_extras() -> None:
+    code = "numalet.cli.code_index as index\nprint(*index.classes())"
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKED % (of_extras(), code)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    codes = set(done.stdout.split())
+    assert "lint/unbalanced-reservation" in codes
+    # Only commands that need an extra have the others.
+    assert {each for each in code_index.classes() if each.startswith("lint/")} <= codes
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,13 @@ def classes() -> Mapping[str, type[Any]]:
 
 
 def _of_module(name: str) -> Iterator[type[Any]]:
-    for each in vars(import_module(f"numalet.{name}")).values():
+    try:
+        module = import_module(f"numalet.{name}")
+    except ModuleNotFoundError as missing:
+        # A module of an extra that is not installed. Its findings cannot occur then.
+        if missing.name is None or missing.name.partition(".")[0] == "numalet":
+            raise
+        return
+    for each in vars(module).values():
         if isinstance(each, type) and isinstance(code := getattr(each, "code", None), str) and code:
             yield each
