@@ -183,7 +183,7 @@ def _answer(
     )
 
 
-def _needed(roster: Roster, family: HintFamily, names: str) -> str | None:
+def _needed(roster: Roster, family: HintFamily, names: str) -> str:
     """Return how many NUMA nodes this family needs, if known; it prefers sets of this size."""
     match family:
         case CpuHintFamily():
@@ -203,10 +203,9 @@ def _needed(roster: Roster, family: HintFamily, names: str) -> str | None:
         case TouchedSets():
             size = family.as_rule.preferred_size
             return explanations.needed(size, f"{family.requested} of {names}", cpus=0, reserved=0)
-        case MemoryHintFamily():
-            return explanations.needed(family.preferred_size, f"the {names}", cpus=0, reserved=0)
         case _:
-            return None
+            assert isinstance(family, MemoryHintFamily), family
+            return explanations.needed(family.preferred_size, f"the {names}", cpus=0, reserved=0)
 
 
 def _of_family(snapshot: Snapshot, family: HintFamily, wanted: _Wanted) -> list[SetDocument]:

@@ -187,7 +187,7 @@ def _column(answer: AnswerDocument, is_clear: bool) -> HintColumn:
         case AnswerKind.IMPOSSIBLE:
             reason = "" if answer.reason is None else answer.reason.text
             return HintColumn(title, f"impossible. {reason}".rstrip())
-        case AnswerKind.SETS:
+        case _:
             notes = [] if answer.all_sets else [explanations.NOT_ALL_SETS]
             if answer.why_not_preferred is not None and not is_clear:
                 notes.append(explanations.not_preferred(answer.why_not_preferred))

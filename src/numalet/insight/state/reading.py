@@ -247,10 +247,10 @@ def beside_data(name: str, text: str, state: State) -> str:
         return str(older.fields.get("error", "") or older)
     if older.seal is Seal.WRONG:
         return f"their checksum is {older.checksum}, and not {older.expected}"
-    found: object = None
     if isinstance(older, CpuState):
-        found = (older.ledger.default, older.ledger.exclusive)
-    elif isinstance(older, MemoryState):
+        found: object = (older.ledger.default, older.ledger.exclusive)
+    else:
+        assert isinstance(older, MemoryState), older
         found = (older.ledger.nodes, older.ledger.blocks)
     is_same = found == expected and older.policy_name == state.policy_name
     return "" if is_same else "they have other allocations or another policy"

@@ -217,3 +217,19 @@ def test_a_baseline_that_is_no_list_of_cpus_stops_the_start() -> None:
         'could not parse Baseline cpuset "x" for container "c0" in pod "u": '
     )
     assert isinstance(loaded(wrong), CpuLedger)
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_in"),
+    [
+        ({}, False),
+        ({"dataChecksum": 0}, False),
+        ({"dataChecksum": 5}, True),
+        ({"data": ""}, False),
+        ({"data": "{}"}, True),
+        ({"dataChecksum": "five"}, False),
+        ({"data": "{}", "dataChecksum": "five"}, True),
+    ],
+)
+def test_a_member_or_its_checksum_shows_the_format(fields: Any, is_in: bool) -> None:
+    assert data_member.is_in(fields) is is_in

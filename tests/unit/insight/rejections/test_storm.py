@@ -173,6 +173,32 @@ def test_without_rejected_pods_a_hold_ends_by_its_time() -> None:
     assert storm.state.again_at_seconds is None
 
 
+def test_without_prune_or_rejected_pods_a_released_controller_is_not_woken() -> None:
+    for allowed, failed in ((frozenset({Measure.HOLD}), True), (EVERY_MEASURE, False)):
+        pods = [rejection(f"p{at}") for at in range(6)]
+        rules = BreakerRules(allowed=allowed)
+        state, actions = plan(pods, facts([split("n0")]), rules=rules)
+        assert "hold" in {each.verb for each in actions}
+        left, room = (pods if failed else []), facts([roomy("n0")])
+        state, actions = plan(left, room, START + 1, rules, state)
+        assert "release" in {each.verb for each in actions}
+        state, _ = plan(left, room, START + 2, rules, state)
+        assert state.holds.keys() == {"uid-of-web-7d4b"}
+        state, actions = plan(left, room, START + 9, rules, state)
+        assert (state.holds, [each for each in actions if each.verb == "prune"]) == ({}, [])
+
+
+def test_a_hold_that_ends_while_there_is_room_wakes_its_controller() -> None:
+    pods = [rejection(f"p{at}") for at in range(3)]
+    rules = BreakerRules(storm_budget=2)
+    state, _ = plan(pods, facts([split("n0")]), rules=rules)
+    state, actions = plan(pods, facts([roomy("n0")]), START + 400, rules, state)
+    assert state.holds == {}
+    assert [each.why for each in actions if isinstance(each, Prune)] == [
+        "its ReplicaSet retries when one of its pods is deleted"
+    ]
+
+
 def test_a_job_is_suspended_instead_of_held_if_both_are_allowed() -> None:
     pods = [rejection(f"p{at}", chain=(JOB,)) for at in range(6)]
     given = facts([split("n0")])

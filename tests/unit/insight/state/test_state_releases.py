@@ -168,7 +168,9 @@ def test_what_only_the_newest_release_reads_is_judged_by_its_checksum(
     assert _soundness(wrong, "1.36") == _soundness(of_newest, "1.36")
 
 
-@pytest.mark.parametrize("members", [{"checksum": 1}, {"policyName": "other"}, {"entries": {}}])
+@pytest.mark.parametrize(
+    "members", [{"checksum": 1}, {"policyName": "other"}, {"entries": {}}, {"entries": 5}]
+)
 def test_members_beside_data_that_differ_are_doubtful(
     of_newest: dict[str, str], members: dict[str, object]
 ) -> None:

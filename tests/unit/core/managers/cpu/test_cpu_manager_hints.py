@@ -125,3 +125,11 @@ def test_nodes_without_cpus_are_in_no_set() -> None:
     assert cpu_builders.masks(family.hints()) == ["{0}*"]
     assert NoCpusOnNodes(0b11, 0b10) == family.why_not(0b11)
     assert NoCpusOnNodes(0, 0) == family.why_not(0)
+
+
+def test_the_hints_of_more_nodes_than_a_kubelet_can_try_are_those_of_the_rule() -> None:
+    machine = cpu_builders.machine(*[[(node, (node,), None)] for node in range(13)])
+    family = offered(machine, "0-12", 12)
+
+    every = [((each.mask or 0).bit_count(), each.preferred) for each in family.hints()]
+    assert every == [(12, True)] * 13 + [(13, False)]
