@@ -168,15 +168,21 @@ def test_what_only_the_newest_release_reads_is_judged_by_its_checksum(
     assert _soundness(wrong, "1.36") == _soundness(of_newest, "1.36")
 
 
-@pytest.mark.parametrize(
-    "members", [{"checksum": 1}, {"policyName": "other"}, {"entries": {}}, {"entries": 5}]
-)
+@pytest.mark.parametrize("members", [{"checksum": 1}, {"policyName": "other"}, {"entries": {}}])
 def test_members_beside_data_that_differ_are_doubtful(
     of_newest: dict[str, str], members: dict[str, object]
 ) -> None:
     wrong = _damaged(of_newest, **members)
 
     assert _soundness(wrong, "1.37") == dict.fromkeys(of_newest, Soundness.DOUBTFUL)
+
+
+def test_members_beside_data_that_an_older_kubelet_cannot_read_are_doubtful(
+    of_newest: dict[str, str],
+) -> None:
+    wrong = _damaged({"cpu_manager_state": of_newest["cpu_manager_state"]}, defaultCpuSet="x")
+
+    assert _soundness(wrong, "1.37") == {"cpu_manager_state": Soundness.DOUBTFUL}
 
 
 def test_nothing_that_only_data_has_is_lost_by_a_rebase(of_newest: dict[str, str]) -> None:
