@@ -1,4 +1,4 @@
-"""The renderer of all tables: columns say how a row becomes cells, for people and as CSV."""
+"""The renderer of all tables: columns say how a row becomes cells."""
 
 from __future__ import annotations
 
@@ -56,13 +56,6 @@ def table(columns: Columns[Row], rows: Iterable[Row], **settings: Any) -> Table:
 
 def _drawn(cell: RenderableType | float) -> RenderableType:
     return printable(str(cell)) if isinstance(cell, str | int | float) else cell
-
-
-def records(columns: Columns[Row], rows: Iterable[Row]) -> Iterator[Sequence[object]]:
-    """Yield the names, then the cells of each row, for ``output.print_rows``."""
-    yield [each.name for each in columns]
-    for row in rows:
-        yield [each.cell(row) for each in columns]
 
 
 def grouped(groups: Iterable[tuple[Key, Iterable[Row]]]) -> Iterator[tuple[Key | None, Row]]:
