@@ -42,7 +42,8 @@ class LatePublisher(HollowPublisher):
 async def test_a_pod_runs_after_another_one_has_gone_however_often_it_was_tried(
     defined: ControlPlane, figures: list[str]
 ) -> None:
-    async with storm_scene.of_nodes(defined, 1) as scene:
+    # With the waker: the scheduler may learn of a deletion before the extender, and be refused.
+    async with storm_scene.of_nodes(defined, 1) as scene, wakers.awake(defined):
         seen, now = scene.seen, asyncio.get_running_loop().time
         await scene.fill("hollow-0", *HELD)
         with extenders.running(defined.kubeconfig) as extender:
