@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.cluster.objects import ClusterObjects
-from numalet.core.model.findings import BadInput, Finding, NoteFinding, WarningFinding
+from numalet.core.model.findings import BadInput
 from numalet.core.model.value import Mutable, Value, field
 from numalet.io.documents.cluster import cluster_decoder, numa_node, numa_node_class
 from numalet.io.documents.cluster.cluster_decoder import ObjectDecoder
 from numalet.io.documents.text.typed import Place
 from numalet.io.kube_api import client, listing, paths
-from numalet.io.kube_api.answers import ApiRefused, ApiStatus, ApiUnreachable
+from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.listing import ApiCollection, ObjectMeta
 from numalet.io.kube_api.values import Access
@@ -116,34 +116,3 @@ async def _items(api: ApiClient, kind: ObjectKind, decoder: ObjectDecoder) -> Ma
         if kind.is_needed or not refused.status.is_absent:
             raise
     return {}
-
-
-class ClusterCollectionAbsent(NoteFinding):
-    sentence = "the API server has no {path}; treated as empty"
-    path: str
-
-
-class ClusterCollectionForbidden(WarningFinding):
-    sentence = "these credentials may not list {path}; treated as empty"
-    fix = "grant get, list and watch of them"
-    path: str
-
-
-class ClusterUnlisted(Finding):
-    sentence = "cannot list {path}: {problem}"
-    path: str
-    problem: str
-
-
-class ClusterDisconnected(WarningFinding):
-    sentence = "{path} may be out of date: {problem}"
-    path: str
-    problem: str
-
-
-def not_to_be_had(path: str, status: ApiStatus | None) -> Finding | None:
-    if status is not None and status.is_absent:
-        return ClusterCollectionAbsent(path=path)
-    if status is not None and status.is_forbidden:
-        return ClusterCollectionForbidden(path=path)
-    return None

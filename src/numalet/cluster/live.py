@@ -16,12 +16,14 @@ from typing import Any, Final, TypeAlias
 
 from numalet.cluster.api_objects import (
     OBJECT_KINDS,
-    ClusterCollectionForbidden,
-    ClusterDisconnected,
-    ClusterUnlisted,
     LiveCopies,
     ObjectKind,
     UnreadObject,
+)
+from numalet.cluster.findings import (
+    ClusterCollectionForbidden,
+    ClusterDisconnected,
+    ClusterUnlisted,
     not_to_be_had,
 )
 from numalet.core.cluster import building, objects, rebuilding

@@ -37,8 +37,6 @@ MOST_PROBING: Final = 512
 """Limit of connections of kubelets and Prometheus, if these have a separate address."""
 BETWEEN_SECONDS: Final = 0.5
 """Changes are processed within this time, or with the next request."""
-
-
 _LEASE: Final = LeaseTiming(duration_seconds=4, deadline_seconds=3.0, retry_seconds=0.5)
 """Shorter than that of controllers: without an active extender the scheduler waits or guesses."""
 
