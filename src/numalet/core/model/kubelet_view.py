@@ -128,8 +128,8 @@ def _place_caches(cores: list[_Core]) -> tuple[NodeCache, ...]:
     """Return the caches that all cores of the node share. cAdvisor: ``addCacheInfo``.
 
     Only caches of level 3 and above are considered. A cache belongs to the node if its number of
-    CPUs is the number of the node's cores times the threads of the core at hand. Any other one
-    becomes the uncore cache of that core.
+    CPUs is the number of the node's cores times the threads of one core. Any other cache becomes
+    the uncore cache of its core.
     """
     node_caches: dict[NodeCache, None] = {}
     for core in cores:

@@ -20,7 +20,7 @@ class NodeNote(Value):
 
 
 class Origins(Value, kw_only=True):
-    """How many nodes are of which origin; ``notes`` are about nodes that are decided on."""
+    """The number of nodes of each origin; ``notes`` are about nodes with a decision."""
 
     published: int
     rebuilt: int

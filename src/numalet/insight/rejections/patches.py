@@ -148,7 +148,7 @@ def releasing(held: Mapping[str, Any], action: ReleaseController) -> dict[str, A
 
 
 def release_plan(held: Mapping[str, Any]) -> tuple[ReleaseController, ...]:
-    """Return the release of every held controller, of which only the uid is known."""
+    """Return the release of every held controller. The ConfigMap has only their uids."""
     return tuple(
         ReleaseController(controller=OwnerLink("", "", "", "", uid), why=_UNDONE)
         for uid in sorted(_ends(held))
