@@ -16,12 +16,14 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 
+	"numalet/oracle/internal/kubelet"
 	"numalet/oracle/internal/vectors"
 	"numalet/oracle/internal/workers"
 )
 
 const usage = `Usage:
   oracle record [FLAGS] <scenarios.jsonl >recorded.jsonl
+  oracle gates      print the feature gates of the kubelet as JSON
   oracle version    print the Kubernetes version that is built in
 
 Flags of record:
@@ -60,6 +62,8 @@ func run(arguments []string) error {
 	case "record":
 		pool.Arguments = arguments[1:]
 		return record(pool)
+	case "gates":
+		return kubelet.WriteGates(os.Stdout)
 	case "version":
 		fmt.Println(kubernetesVersion())
 		return nil

@@ -3,7 +3,8 @@
     PYTHONPATH=tests .venv/bin/python -m differential.record 1.37.2
 
 takes the scenarios of the newest stored release, writes the lines of the given one into ``build``,
-and prints the differences to the release before it by kind, with one example of each. If the given
+and prints the differences to the release before it by kind, with one example of each. The changes
+of its feature gates go into a file beside the lines. If the given
 release is stored already, the new lines are compared with the stored ones too: these must agree.
 """
 
@@ -19,7 +20,8 @@ from typing import Any, Final
 
 import msgspec
 
-from differential import kinds, oracle_program
+from differential import gates, kinds, oracle_program
+from numalet.core.config.releases import table
 from oracles import recordings
 from oracles.release_recordings import FIRST, STORE, by_name, category_of
 
@@ -102,6 +104,7 @@ def main() -> int:
     given = by_name(_given(arguments.inputs)) if arguments.inputs else inputs(release)
     try:
         oracle = oracle_program.build(arguments.version)
+        kubelets = gates.of_kubelet(oracle)
         recorded = oracle.record_lines(b"".join(given.values()), "-keep-marks")
     except oracle_program.OracleFailedError as error:
         print(f"cannot record: {error}", file=sys.stderr)
@@ -113,6 +116,9 @@ def main() -> int:
     for name, cause in recorded.left_out.items():
         print(f"  left out: {name}: {cause}")
     older = before(release)
+    gates_file = arguments.into / f"gates-{release}.py"
+    gates_file.write_text(gates.source(table.of_name(older).gates, kubelets) + "\n")
+    print(f"{gates_file}: the feature gates that differ from {older}")
     report(f"compared with {older}", stored_lines(older), recorded.lines)
     known = {name: line for name, line in given.items() if _is_of(line, release)}
     if not known:

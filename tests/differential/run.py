@@ -2,7 +2,8 @@
 
     PYTHONPATH=tests .venv/bin/python -m differential.run 1.37.2 --seconds 60
 
-prints the seed, with which the run can be repeated, and counts at the end. Every kind of
+prints the seed, with which the run can be repeated, and counts at the end. It compares the feature
+gates too. Every kind of
 difference is made small and written to a file that ``numalet replay`` reads; the exit status is
 then 1. A scenario is added to the tests by moving its file to ``tests/scenarios``.
 """
@@ -22,10 +23,11 @@ from typing import Final
 
 import msgspec
 
-from differential import judging, oracle_program, random_scenarios, shrinking
+from differential import gates, judging, oracle_program, random_scenarios, shrinking
 from differential.judging import Judged, Verdict
 from differential.oracle_program import Oracle
 from differential.shrinking import Scenario
+from numalet.core.config.releases import table
 
 BATCH: Final = 40
 """Scenarios that the oracle gets at once."""
@@ -94,6 +96,8 @@ def main() -> int:
     print(f"seed {seed}: make differential RELEASE={arguments.version} SEED={seed}", flush=True)
     try:
         oracle = oracle_program.build(arguments.version)
+        ours = table.of_name(oracle.release).gates
+        other_gates = gates.differences(ours, gates.of_kubelet(oracle))
         counts, kinds = compare(oracle, seed, arguments.seconds)
     except oracle_program.OracleFailedError as error:
         print(f"cannot compare: {error}", file=sys.stderr)
@@ -101,11 +105,13 @@ def main() -> int:
     total = sum(counts.values())
     listed = ", ".join(f"{counts[each]} {each.value}" for each in Verdict if counts[each])
     print(f"{total} scenarios with Kubernetes {arguments.version}: {listed}", flush=True)
+    for line in other_gates:
+        print(f"feature gate {line}")
     for kind, (scenario, judged) in kinds.items():
         print(f"\n{kind}, in {scenario['name']}\n  {judged.reason[:600]}", flush=True)
         file = write_smallest(oracle, kind, (scenario, judged), arguments.into)
         print(f"  small scenario: {file}", flush=True)
-    return 1 if kinds else 0
+    return 1 if kinds or other_gates else 0
 
 
 if __name__ == "__main__":

@@ -5,16 +5,19 @@ What needs an oracle takes the ones that ``make oracle`` has built, and is skipp
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from differential import judging, kinds, oracle_program, random_scenarios, record, shrinking
+from differential import gates, judging, kinds, oracle_program, random_scenarios, record, shrinking
 from differential.judging import Verdict
-from differential.oracle_program import Oracle
+from differential.oracle_program import Oracle, OracleFailedError
 from differential.shrinking import Scenario
+from numalet.core.config.releases import gate_tables, table
+from numalet.core.config.releases.release import Release, later
 from oracles.release_recordings import STORE, by_name
 
 SEED = 38
@@ -47,6 +50,23 @@ def test_random_scenarios_end_as_in_a_real_kubelet(oracle: Oracle) -> None:
     judged = judging.judge(oracle, scenarios)
     assert [each.reason for each in judged if each.verdict is Verdict.DIFFERENT] == []
     assert sum(each.verdict is Verdict.AGREED for each in judged) > COUNT / 2
+
+
+@pytest.mark.parametrize("oracle", built())
+def test_a_kubelet_has_the_gates_of_the_table(oracle: Oracle) -> None:
+    try:
+        kubelets = gates.of_kubelet(oracle)
+    except OracleFailedError as error:
+        pytest.skip(f"build the oracle again, with make oracle: {error}")
+    assert gates.differences(table.of_name(oracle.release).gates, kubelets) == []
+
+
+@pytest.mark.parametrize(("before", "after"), [*itertools.pairwise(table.RELEASES)], ids=repr)
+def test_a_table_of_gates_is_written_as_a_difference(before: Release, after: Release) -> None:
+    written: dict[str, Any] = {"Final": Any, "gates": gate_tables.gates, "needs": gate_tables.needs}
+    exec(gates.source(before.gates, after.gates), written)
+    made = later(before, after.name, gates=written["_GATES"], needs=written["_NEEDS"])
+    assert gates.differences(made.gates, after.gates) == []
 
 
 @needs_devices

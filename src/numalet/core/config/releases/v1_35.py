@@ -1,7 +1,7 @@
 """Kubernetes v1.35, as the difference to v1.34.
 
-Since v1.35 a gate may depend on others. Source of the gates: v1.35's tables of stages and of
-dependencies. A patch release switched off the default of MaxUnavailableStatefulSet.
+Since v1.35 a gate may depend on others. Source of the gates: ``oracle gates`` of v1.35.6. A patch
+release switched off the default of MaxUnavailableStatefulSet.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numalet.core.config.releases.v1_34 import V1_34
 _GATES: Final = gates(
     alpha="""
         CloudControllerManagerWatchBasedRoutesReconciliation ConstrainedImpersonation
-        DRADeviceTaintRules GangScheduling GenericWorkload ImageVolumeWithDigest
+        DRADeviceTaintRules GangScheduling GenericWorkload
         InPlacePodLevelResourcesVerticalScaling MutablePVNodeAffinity
         MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs
         NodeDeclaredFeatures RestartAllContainersOnContainerExits
@@ -76,7 +76,6 @@ _NEEDS: Final = needs("""
     DisableAllocatorDualWrite: MultiCIDRServiceAllocator
     GangScheduling: GenericWorkload
     GracefulNodeShutdownBasedOnPodPriority: GracefulNodeShutdown
-    ImageVolumeWithDigest: ImageVolume
     InPlacePodLevelResourcesVerticalScaling:
         InPlacePodVerticalScaling NodeDeclaredFeatures PodLevelResources
     InPlacePodVerticalScalingAllocatedStatus: InPlacePodVerticalScaling

@@ -1,7 +1,6 @@
 """Kubernetes v1.36, as the difference to v1.35.
 
-Source of the gates: the tables of stages and of dependencies of v1.36 and client-go's, without
-gates that only other components register (kube-controller-manager).
+Source of the gates: ``oracle gates`` of v1.36.3.
 """
 
 from __future__ import annotations
@@ -14,15 +13,17 @@ from numalet.core.config.releases.v1_35 import V1_35
 
 _GATES: Final = gates(
     alpha="""
-        CRIListStreaming DRAListTypeAttributes DRANodeAllocatableResources
-        DRAResourcePoolStatus DRAWorkloadResourceClaims ManifestBasedAdmissionControlConfig
-        NativeHistograms PersistentVolumeClaimUnusedSinceTime PodLevelResourceManagers
-        PodsAPI ShardedListAndWatch TopologyAwareWorkloadScheduling WorkloadAwarePreemption
+        CRIListStreaming ControllerManagerReleaseLeaderElectionLockOnExit
+        DRAListTypeAttributes DRANodeAllocatableResources DRAResourcePoolStatus
+        DRAWorkloadResourceClaims ImageVolumeWithDigest
+        ManifestBasedAdmissionControlConfig NativeHistograms
+        PersistentVolumeClaimUnusedSinceTime PodLevelResourceManagers PodsAPI
+        ShardedListAndWatch TopologyAwareWorkloadScheduling WorkloadAwarePreemption
         WorkloadWithJob
     """,
     beta="""
-        AtomicFIFO CRDObservedGenerationTracking ClientsAllowCARotation ComponentFlagz
-        ComponentStatusz ConstrainedImpersonation DRAConsumableCapacity
+        AtomicFIFO CRDObservedGenerationTracking ClientsAllowCARotation ClientsAllowTLSCacheGC
+        ComponentFlagz ComponentStatusz ConstrainedImpersonation DRAConsumableCapacity
         DRADeviceBindingConditions DRADeviceTaints DRAExtendedResource
         DRAPartitionableDevices DRAResourceClaimGranularStatusAuthorization
         DeclarativeValidationBeta ExtendWebSocketsToKubelet
@@ -37,7 +38,7 @@ _GATES: Final = gates(
         WatchCacheInitializationPostStartHook
     """,
     beta_off="""
-        ClientsAllowTLSCacheGC DRADeviceTaintRules
+        DRADeviceTaintRules
     """,
     ga="""
         AllowServiceExternalIPs CustomCPUCFSQuotaPeriod DRAPrioritizedList
@@ -79,6 +80,7 @@ _NEEDS: Final = needs("""
     DRAWorkloadResourceClaims: DynamicResourceAllocation GenericWorkload
     DeclarativeValidationBeta: DeclarativeValidation
     ExtendWebSocketsToKubelet: NodeDeclaredFeatures
+    ImageVolumeWithDigest: ImageVolume
     InPlacePodVerticalScalingExclusiveMemory: InPlacePodVerticalScaling
     InPlacePodVerticalScalingInitContainers: InPlacePodVerticalScaling NodeDeclaredFeatures
     PodLevelResourceManagers: PodLevelResources

@@ -1,7 +1,6 @@
 """Kubernetes v1.37, as the difference to v1.36.
 
-Source of the gates: the tables of stages and of dependencies of v1.37.2 and client-go's, without
-gates that only other components register (kube-controller-manager).
+Source of the gates: ``oracle gates`` of v1.37.2.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _GATES: Final = gates(
         ExcludeAdmissionWebhookVirtualResources HPAGeneration HPAOptimizedSelectorStore
         HPAScaleToZero HugepageAwareEviction KubeletInUserNamespace
         ManifestBasedAdmissionControlConfig MaxUnavailableStatefulSet MemoryQoS
-        NFTablesNetlink NodeControllerLeaseCircuitBreaker
+        NFTablesNetlink NativeHistograms NodeControllerLeaseCircuitBreaker
         PersistentVolumeClaimUnusedSinceTime PodLevelResourcesFixDefaulting
         PodLevelResourcesFixKubeletQOSClass PodsAPI StaleControllerConsistencyHPA
         StorageCapacityScoring VolumeLimitScaling WatchListCompression
