@@ -29,6 +29,8 @@ from numalet.core.model.value import kept, replace
 def counted(pod: Pod, rules: ReleaseRules) -> Pod:
     """Return the pod with its QoS class in this release; the same pod if nothing changes."""
     asked = pod.pod_level
+    if pod.has_empty_resources:
+        return _of_empty_resources(pod, rules)
     if rules.qos_class_is_of_each_container and asked is None:
         return kept(pod, "by container", _by_container, pod)
     if asked is None or asked.count is rules.pod_level_resources_count:
@@ -36,11 +38,21 @@ def counted(pod: Pod, rules: ReleaseRules) -> Pod:
     count = rules.pod_level_resources_count
     if count and rules.pod_level_limits_are_filled_in:
         asked = _filled_in(pod, asked)
-    by_container = pod_demand.qos_class(pod.containers())
-    if rules.qos_class_is_of_each_container:
-        by_container = pod_demand.class_of_each_container(pod)
-    qos_class = asked.qos_class if count else by_container
+    qos_class = asked.qos_class if count else _class_by_containers(pod, rules)
     return replace(pod, qos_class=qos_class, pod_level=replace(asked, count=count))
+
+
+def _class_by_containers(pod: Pod, rules: ReleaseRules) -> QosClass:
+    if rules.qos_class_is_of_each_container:
+        return pod_demand.class_of_each_container(pod)
+    return pod_demand.qos_class(pod.containers())
+
+
+def _of_empty_resources(pod: Pod, rules: ReleaseRules) -> Pod:
+    qos_class = QosClass.BEST_EFFORT
+    if not rules.empty_pod_resources_are_best_effort:
+        qos_class = _class_by_containers(pod, rules)
+    return pod if qos_class is pod.qos_class else replace(pod, qos_class=qos_class)
 
 
 def _by_container(pod: Pod) -> Pod:

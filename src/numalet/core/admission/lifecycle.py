@@ -30,7 +30,7 @@ def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SIL
     # Two views of one pod: the managers see only the requests that the release counts for them,
     # while the predicates see the pod itself.
     managed, is_placed_whole = pod, False
-    if pod.pod_level is not None or pod.allocated is not None:
+    if pod.pod_level is not None or pod.allocated is not None or pod.has_empty_resources:
         pod = counting.counted(pod, rules)
         managed = counting.for_managers(pod, rules)
         is_placed_whole = counting.is_placed_whole(pod, rules)

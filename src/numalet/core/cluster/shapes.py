@@ -49,6 +49,7 @@ def shape_key(pod: Pod) -> ShapeKey:
         pod.is_static,
         _constraints(pod.constraints),
         _whole(pod.pod_level),
+        pod.has_empty_resources,
         pod.claims,
     )
 

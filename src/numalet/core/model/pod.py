@@ -137,6 +137,8 @@ class Pod(Value, dict=True):
     constraints: NodeConstraints | None = None
     claims: tuple[PodClaim, ...] = ()
     pod_level: PodLevelResources | None = None
+    has_empty_resources: bool = False
+    """Whether ``spec.resources`` is there without content, and the status has no QoS class."""
     allocated: StatusResources | None = None
 
     @property

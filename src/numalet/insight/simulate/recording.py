@@ -141,6 +141,8 @@ def pod_document(pod: Pod) -> dict[str, Any]:
     if pod.pod_level is not None:
         whole = pod.pod_level
         spec["resources"] = {"limits": _texts(whole.limits), "requests": _texts(whole.requests)}
+    elif pod.has_empty_resources:
+        spec["resources"] = {}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -153,7 +155,8 @@ def pod_document(pod: Pod) -> dict[str, Any]:
 def _status(pod: Pod) -> dict[str, Any]:
     """Return the part of the status that influences decisions."""
     status: dict[str, Any] = {"phase": pod.phase} if pod.phase else {}
-    if pod.pod_level is None or pod.pod_level.qos_class is pod.qos_class:
+    has_one = pod.pod_level is None or pod.pod_level.qos_class is pod.qos_class
+    if has_one and not pod.has_empty_resources:
         status["qosClass"] = pod.qos_class.value
     # With two different classes, the release decides which one is used.
     if pod.allocated is not None:

@@ -100,6 +100,31 @@ def test_the_qos_class_is_that_of_the_pod_as_a_whole(
     assert counting.counted(of, V1_32_RULES).qos_class is QosClass.BURSTABLE
 
 
+@pytest.mark.parametrize(
+    ("release", "gates", "expected"),
+    [
+        ("1.33", {}, QosClass.GUARANTEED),
+        ("1.34", {}, QosClass.BEST_EFFORT),
+        ("1.36", {}, QosClass.BEST_EFFORT),
+        ("1.37", {}, QosClass.GUARANTEED),
+        ("1.37", {"PodLevelResourcesFixKubeletQOSClass": False}, QosClass.BEST_EFFORT),
+    ],
+)
+def test_empty_resources_of_the_pod_as_a_whole_make_it_best_effort(
+    release: str, gates: dict[str, bool], expected: QosClass
+) -> None:
+    of = pod("u", {}, {"c0": asked("2", "1Gi")})
+    known = table.of_name(release)
+    rules = known.rules_with(lambda name: gates.get(name, known.gates[name].is_on))
+
+    counted = counting.counted(of, rules)
+
+    assert counted.qos_class is expected
+    assert counting.counted(counted, rules) is counted
+    said = pod("u", {}, {"c0": asked("2", "1Gi")}, status={"qosClass": "Guaranteed"})
+    assert counting.counted(said, rules).qos_class is QosClass.GUARANTEED
+
+
 def test_a_class_in_the_status_wins() -> None:
     of = pod("u", asked("4", "2Gi"), {"c0": None}, status={"qosClass": "Burstable"})
     assert counting.counted(of, MANAGERS).qos_class is QosClass.BURSTABLE

@@ -127,6 +127,12 @@ class ReleaseRules(RunningRules):
         kubelet="qos.ComputePodQOS, resource.PodRequests",
         test="tests/unit/core/admission/test_counting.py::test_the_qos_class_is_that_of_the_pod_as_a_whole",
     )
+    empty_pod_resources_are_best_effort: bool = _rule(
+        "A pod whose spec.resources is there but empty is BestEffort, whatever its containers "
+        "request. Without this rule, its containers decide.",
+        kubelet="qos.ComputePodQOS",
+        test="tests/unit/core/admission/test_counting.py::test_empty_resources_of_the_pod_as_a_whole_make_it_best_effort",
+    )
     pod_level_pods_are_passed_over: bool = _rule(
         "Pods with spec.resources get no exclusive CPUs and no memory, and prefer NUMA nodes only "
         "for their devices.",

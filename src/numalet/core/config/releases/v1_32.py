@@ -119,5 +119,6 @@ V1_32: Final = later(
         "pod_resources_answer_get": When(on=("KubeletPodResourcesGet",)),
         "allocated_resources_count": When(on=("InPlacePodVerticalScaling",)),
         "pod_level_resources_count": When(on=("PodLevelResources",)),
+        "empty_pod_resources_are_best_effort": When(on=("PodLevelResources",)),
     },
 )

@@ -115,6 +115,9 @@ V1_37: Final = later(
         "one_socket_is_preferred": ALWAYS,
         "no_memory_is_skipped": ALWAYS,
         "qos_class_is_of_each_container": ALWAYS,
+        "empty_pod_resources_are_best_effort": When(
+            on=("PodLevelResources",), off=("PodLevelResourcesFixKubeletQOSClass",)
+        ),
         "pod_level_limits_are_filled_in": When(on=("PodLevelResourcesFixDefaulting",)),
         "reserved_cpu_is_in_thousandths": ALWAYS,
     },

@@ -173,6 +173,7 @@ class PodReader:
             pod_level=_pod_level(
                 spec, pod_level.PodLevelContext(init, apps, qos_class), place, findings
             ),
+            has_empty_resources=qos_class is None and pod_level.is_empty(plain(spec.resources)),
             allocated=self._allocated(status, place, findings),
             overhead=self._overhead(spec.overhead, place, findings),
             phase=status.phase or "",

@@ -179,6 +179,7 @@ def _pod(
             at_spec.member("resources"),
             findings,
         ),
+        has_empty_resources=given is None and pod_level.is_empty(spec.get("resources")),
         allocated=pod_level.decode_allocated(
             status.get("containerStatuses"),
             status.get("initContainerStatuses"),

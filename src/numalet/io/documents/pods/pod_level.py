@@ -95,6 +95,13 @@ def decode_pod_level(
     return filled if written is None else replace(filled, written=written)
 
 
+def is_empty(resources: object) -> bool:
+    """Return whether ``spec.resources`` is there and requests nothing."""
+    if not isinstance(resources, Mapping):
+        return False
+    return not resources.get("limits") and not resources.get("requests")
+
+
 def of_spec(spec: object, context: PodLevelContext) -> PodLevelResources | None:
     """``decode_pod_level`` for a spec that has been validated before."""
     value = spec.get("resources") if isinstance(spec, Mapping) else None
