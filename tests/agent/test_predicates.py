@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +96,30 @@ async def test_a_pod_that_does_not_fit_beside_the_others_is_refused_in_exact_mod
             assert _verdict(await _create(agent, agents.pod(name, "1"))) == (True, "")
         assert _verdict(await _create(agent, agents.pod("five", "1"))) == (False, "OutOfpods")
         assert "OutOfcpu" in {each.reason for each in agent.controller.view().events}
+
+
+def _has_ended(agent: Agent) -> bool:
+    return len(agent.names()) == 2 and agent.phase("ended-node-a") == "terminated"
+
+
+async def test_a_restart_admits_the_pods_of_files_again(tmp_path: Path) -> None:
+    folder = tmp_path / "manifests"
+    folder.mkdir()
+    wide = agents.manifest("wide", "20")
+    ended = agents.manifest("ended", "2", restartPolicy="Never")
+    ended["spec"]["containers"][0]["command"] = ["exit", "0"]
+    for made in (wide, ended):
+        (folder / f"{made['metadata']['name']}.json").write_text(json.dumps(made))
+    settings = replace(_settings(tmp_path, EXACT), manifests=folder)
+    for _ in range(2):
+        async with agents.running(settings) as agent:
+            await agent.until(partial(_has_ended, agent))
+            counts = agent.controller.counts()
+            wide_uid, ended_uid = (agent.record(f"{each}-node-a").uid for each in ("wide", "ended"))
+            assert {wide_uid, ended_uid}.isdisjoint(agent.controller.view().node.snapshot.pods)
+        reason = (("reason", "UnexpectedAdmissionError"),)
+        assert counts.of("kubelet_admission_rejections_total", reason) == 1
+        assert counts.of("kubelet_topology_manager_admission_requests_total") == 2
 
 
 async def test_an_administrator_may_let_the_managers_alone_decide(tmp_path: Path) -> None:

@@ -63,12 +63,19 @@ def create(state: NodeState, workload: Workload, now: datetime, stopwatch: Stopw
         # Clients see the old pod go before the new one appears, each with its own version.
         state = state.renumbered()
     decided = _decided(state, PodRecord(workload, PodRun(accepted_at=now)), now, stopwatch)
-    run = decided.state.records[pod.uid].run
-    # The kubelet counts rejections of new pods only.
-    if run.verdict is None or run.verdict.admitted:
-        return decided
-    counts = admission_counts.after_rejection(decided.state.counts, run.verdict.reason)
-    return replace(decided, state=replace(decided.state, counts=counts))
+    return replace(decided, state=with_counted_rejection(decided.state, pod.uid))
+
+
+def with_counted_rejection(state: NodeState, uid: str) -> NodeState:
+    """Count the rejection of this pod, if it was rejected.
+
+    The kubelet counts pods that are new to it; after its restart all of them are
+    (``HandlePodAdditions``, v1.37).
+    """
+    verdict = state.records[uid].run.verdict
+    if verdict is None or verdict.admitted:
+        return state
+    return replace(state, counts=admission_counts.after_rejection(state.counts, verdict.reason))
 
 
 def readmit(state: NodeState, record: PodRecord, now: datetime, stopwatch: Stopwatch) -> Decided:

@@ -235,11 +235,16 @@ def _waiting(node: Node, records: Mapping[str, PodRecord]) -> Node:
 def _readmitted(
     state: NodeState, premises: Premises, lost: Sequence[Lost], now: datetime, stopwatch: Stopwatch
 ) -> tuple[NodeState, tuple[TracedDecision, ...]]:
-    """Admit every unfinished pod again, oldest first."""
+    """Admit every unfinished pod again, oldest first.
+
+    The kubelet also admits a static pod that has ended, because no API server keeps its phase; it
+    learns only afterwards that the containers have ended (``HandlePodAdditions``, v1.37).
+    """
     traces: list[TracedDecision] = []
     expected = {each.key for each in lost}
+    ended: list[str] = []
     for uid, record in state.records.items():
-        if not _asks_again(record, now):
+        if not _asks_again(record, now, premises.behaviour):
             state = _released(state, uid)
             continue
         # Compared below with the placement after the admission: running programs must not have been
@@ -260,8 +265,13 @@ def _readmitted(
         if premises.behaviour.release_at_once and not record.run.causes:
             _refuse_lost_holds(premises, record, [n for n in moved if (uid, n) not in expected])
         state = unpromised.admitted(decided.state, record, moved, now)
+        state = decisions.with_counted_rejection(state, uid)
         if not decision.admitted:
             state = _released(state, uid)
+        elif steps.is_finished(state.records[uid], now):
+            ended.append(uid)
+    for uid in ended:
+        state = state.at(state.node.remove(uid))
     return state, tuple(traces)
 
 
@@ -285,12 +295,17 @@ def _refuse_lost_holds(premises: Premises, record: PodRecord, moved: Sequence[st
     ).bad_input()
 
 
-def _asks_again(record: PodRecord, now: datetime) -> bool:
+def _is_static(record: PodRecord) -> bool:
+    return record.workload.source is WorkloadSource.FILE and record.run.deletion is None
+
+
+def _asks_again(record: PodRecord, now: datetime, behaviour: Behaviour) -> bool:
     """Whether a pod is admitted again after a start.
 
     A rejected pod stays rejected, except a static pod, whose file the kubelet reads again.
     """
     run = record.run
     if run.verdict is not None and not run.verdict.admitted:
-        return record.workload.source is WorkloadSource.FILE and run.deletion is None
-    return not steps.is_finished(record, now)
+        return _is_static(record)
+    is_finished = steps.is_finished(record, now)
+    return not is_finished or (_is_static(record) and not behaviour.release_at_once)
