@@ -33,7 +33,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help setup hooks demo fmt lint types test property conformance cover sample thorough bench
 .PHONY: oracle oracle-test record differential
-.PHONY: schemas docs pictures protos check crash soak lab cluster cluster-large image image-test browser systems clean
+.PHONY: schemas docs pictures protos check crash soak lab cluster cluster-large kubelet image image-test browser systems clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{printf "%-14s %s\n", $$1, $$2}'
@@ -137,6 +137,12 @@ cluster: $(READY)  ## the tests against a real API server, scheduler and control
 
 cluster-large: $(READY)  ## the same with thousands of nodes, for the figures in the documentation
 	$(CLUSTER) -m large
+
+# As root. Kernel settings, mounts and processes of the kubelet are seen in no other process.
+kubelet: $(READY)  ## a real kubelet 1.37 and an agent with the same pods: state, PodResources, metrics
+	control=$(CONTROL_PLANE) && runtime=$$(.ci/container-runtime) && NUMALET_CONTROL_PLANE=$$control \
+	  NUMALET_CONTAINER_RUNTIME=$$runtime NUMALET_KUBELET=1 $(PYTEST) -n 0 --benchmark-disable \
+	  --timeout 900 tests/kubelet
 
 # Root, mmdebstrap and protoc; two builds from the same packages of Debian are the same.
 IMAGE ?= build/numalet.oci.tar

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parents[2] / ".ci" / "run"
-ALL = ["check", "docs", "systems", "lab", "cluster", "image-test", "browser"]
-"""The third to the fifth run side by side."""
+ALL = ["check", "docs", "systems", "lab", "kubelet", "cluster", "image-test", "browser"]
+"""The third to the sixth run side by side."""
 
 MAKE = """#!/bin/sh
 echo "$1" >> "$SEEN"

@@ -1,0 +1,139 @@
+"""The state of a node as its users see it: the kubelet's, and that of an agent with the same pods.
+
+Both are values that can be compared: state files, PodResources, statuses of pods, and metrics of
+the managers. A series that is zero is left out, as the kubelet does not show all of them; so are
+durations.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from numalet.core.model.findings import BadInput
+from numalet.io.agent_client.client import AgentClient
+from numalet.io.agent_client.places import SOCKET_NAME
+from numalet.io.pod_resources_client import CallRefused, JsonAnswer, PodResourcesClient
+from running.real_kubelet import NODE, RealKubelet
+from running.server_programs import PATIENCE_SECONDS, ServerProgram
+
+_FILES: Final = ("cpu_manager_state", "memory_manager_state")
+_SOCKET: Final = Path("pod-resources", "kubelet.sock")
+_SERIES: Final = re.compile(
+    r"^(kubelet_(?:cpu_manager|memory_manager|topology_manager_admission_\w+_total"
+    r"|container_aligned|admission_rejections|resource_manager)\S*) (\S+)$",
+    re.MULTILINE,
+)
+View: TypeAlias = Mapping[str, Any]
+
+
+class Agent:
+    """A numalet agent that decides on the same pods as a kubelet, without containers."""
+
+    def __init__(self, folder: Path, machine: Path, kubelet: RealKubelet) -> None:
+        self.root = folder / "agent"
+        self.server = ServerProgram(
+            "agent",
+            [
+                *(sys.executable, "-m", "numalet", "agent", "--exact", "--runtime=fake"),
+                *(f"--root={self.root}", f"--config={kubelet.config}", f"--machine={machine}"),
+                *(f"--manifests={kubelet.manifests}", f"--node-name={NODE}"),
+            ],
+            folder / "agent.log",
+            self._is_ready,
+        )
+
+    def asked(self, question: Callable[[AgentClient], Any]) -> Any:
+        """The agent's answer."""
+        with AgentClient(self.root / SOCKET_NAME) as client:
+            return question(client)
+
+    def pods(self) -> list[dict[str, Any]]:
+        """The pods that it knows, with their status."""
+        return list(self.asked(lambda client: client.get("/api/v1/pods"))["items"])
+
+    def metrics(self) -> str:
+        """Its page of metrics."""
+        return str(self.asked(lambda client: client.text("/metrics")))
+
+    def _is_ready(self) -> bool:
+        with suppress(BadInput):
+            self.pods()
+            return True
+        return False
+
+
+@contextmanager
+def agent(folder: Path, machine: Path, kubelet: RealKubelet) -> Iterator[Agent]:
+    """An agent beside the kubelet, which has ended after the block."""
+    made = Agent(folder, machine, kubelet)
+    try:
+        made.server.start()
+        yield made
+    except BaseException as failed:
+        failed.add_note(f"--- agent\n{made.server.last_lines()}")
+        raise
+    finally:
+        made.server.kill()
+
+
+def of(node: RealKubelet | Agent, pods: Iterable[Mapping[str, Any]] | None = None) -> View:
+    """What the node shows now. ``pods`` are those of its API server, if it has one."""
+    client = PodResourcesClient(node.root / _SOCKET)
+    names = {each["metadata"]["uid"]: each["metadata"]["name"] for each in pods or ()}
+    return {
+        "files": {name: _named((node.root / name).read_text(), names) for name in _FILES},
+        "pod resources": _sorted(_answer(client.list_pods())),
+        "allocatable": _sorted(_answer(client.allocatable())),
+        "pods": {each["metadata"]["name"]: _status(each) for each in pods or node.pods()},
+        "metrics": {name: float(v) for name, v in _SERIES.findall(node.metrics()) if float(v)},
+    }
+
+
+def differences(one: View, other: View, place: str = "") -> list[str]:
+    """Where two views differ, one line each."""
+    found = []
+    for name in sorted(one.keys() | other.keys()):
+        ours, theirs = one.get(name), other.get(name)
+        if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
+            found += differences(ours, theirs, f"{place}{name}: ")
+        elif ours != theirs:
+            found.append(f"{place}{name}: {ours!r} is not {theirs!r}")
+    return found
+
+
+def wait_for(seen: Callable[[], Any], wanted: Any) -> None:
+    """Wait until this is seen; fail with what is seen instead after a long time."""
+    last = time.monotonic() + PATIENCE_SECONDS
+    while (now := seen()) != wanted:
+        assert time.monotonic() < last, now
+        time.sleep(0.05)
+
+
+def _status(pod: Mapping[str, Any]) -> tuple[str, str, str]:
+    status = pod["status"]
+    return status["phase"], status.get("reason", ""), status.get("message", "")
+
+
+def _answer(answer: JsonAnswer | CallRefused) -> Mapping[str, Any]:
+    assert isinstance(answer, JsonAnswer), answer
+    return answer.document
+
+
+def _sorted(value: Any) -> Any:
+    """The value with its lists sorted: the kubelet answers in the order of Go's maps."""
+    if isinstance(value, Mapping):
+        return {name: _sorted(value[name]) for name in sorted(value)}
+    return sorted(map(_sorted, value), key=repr) if isinstance(value, list) else value
+
+
+def _named(text: str, names: Mapping[str, str]) -> str:
+    """A state file with the names of pods instead of their uids."""
+    for uid, name in names.items():
+        text = text.replace(uid, name)
+    return text
