@@ -57,7 +57,8 @@ def seen_on(fleet: Fleet, pod: Pod) -> dict[str, Seen]:
 
 def chosen(fleet: Fleet, pod: Pod, by: Preference) -> str | None:
     """The best node, where one admits the pod."""
-    return preference.best({name: by.rank(each) for name, each in footprints(fleet, pod).items()})
+    ranks = {name: by.rank(each) for name, each in footprints(fleet, pod).items()}
+    return min(ranks, key=lambda name: (ranks[name], name), default=None)
 
 
 def left(of: Seen, names: tuple[str, ...]) -> list[tuple[int, int]]:
@@ -151,8 +152,8 @@ def test_scores_fall_with_ranks_and_one_node_has_the_most(seed: int) -> None:
     ranks = {
         f"n{at:02}": tuple(rng.randint(0, 3) for _ in range(2)) for at in range(rng.randint(1, 40))
     }
-    points = preference.scores(ranks)
-    best = preference.best(ranks)
+    best = rng.choice([*ranks])
+    points = preference.scores(ranks, best)
     assert [name for name, each in points.items() if each == 10] == [best]
     assert all(1 <= each <= 10 for each in points.values())
     for one, other in zip(*[iter(sorted(points, key=points.__getitem__))] * 2, strict=False):

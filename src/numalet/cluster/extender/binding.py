@@ -1,10 +1,13 @@
-"""The bind gate: binds a pod after its node has decided on all pods sent there before.
+"""The bind gate: binds a pod as soon as its node cannot reject it.
 
 When the scheduler binds, the filter's answer is old. Therefore the scheduler may leave the binding
-to the extender (``bindVerb``), which decides again on the node's current state, one binding at a
-time for each node. The answer equals the kubelet's if both decide on pods in the same order and
-state. The gate therefore waits until a node has published its decision on every pod bound to it
-that its managers handle, and then decides on the node's own ledgers, minus pods that ended since.
+to the extender (``bindVerb``), which decides again. Most pods are bound at once: their node admits
+them and all pods sent there before, in whatever order its kubelet decides on them
+(``core.cluster.any_order``).
+
+Any other pod waits at the gate until its node has published its decision on every pod bound to it
+that its managers handle. Then the gate decides on the node's own ledgers, minus pods that ended
+since. A pod that waits lets others pass that are safe, and is asked about again after each change.
 
 One error remains: a pod that ends at that moment leaves more room than assumed, and the first
 container of a pod may be placed where the others need it. This is invisible from outside of the
@@ -18,14 +21,12 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import quote
-from weakref import WeakValueDictionary
 
 from numalet.cluster.extender.state import ExtenderState, StateListener
 from numalet.cluster.extender.wire import BindingArguments
 from numalet.core.cluster import holding, verdicts
 from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.cluster.holding import awaited, expected
-from numalet.core.findings.cluster import StateFinding
 from numalet.insight.scheduling import expected_nodes
 from numalet.insight.scheduling.expected_nodes import Promise
 from numalet.insight.scheduling.filtering import LEFT_ALONE, NOT_KNOWN
@@ -59,15 +60,12 @@ class BindGate(StateListener):
         self._state = state
         self._api = api
         self._patience_seconds = patience_seconds
-        # Weak, so that locks of deleted nodes go away: a lock lives only while a binding has or
-        # awaits it.
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._sent: dict[str, Promise] = {}
         """Pods whose objects do not show yet that they were bound, by uid."""
         self._awaited_since: dict[str, dict[str, float]] = {}
         """Since when the publication of a pod is awaited, by node name and uid."""
-        self._waiting: dict[str, asyncio.Event] = {}
-        """Events of awaited nodes, set when the node is renewed."""
+        self._waiting: dict[str, list[asyncio.Event]] = {}
+        """Of awaited nodes, the events of their pods in order, set when the node is renewed."""
         self._unseen: dict[str, asyncio.Event] = {}
         self._has_changed = asyncio.Event()
         state.listeners.append(self)
@@ -76,37 +74,34 @@ class BindGate(StateListener):
         """Bind the pod to the node; return why it was not bound, or an empty text."""
         timeout = self._state.rules.timeout_seconds
         began = asyncio.get_running_loop().time()
-        async with contextlib.AsyncExitStack() as held:
-            try:
-                # A pod that waits longer than this gets an answer that says so, and the scheduler
-                # tries again.
-                async with asyncio.timeout_at(began + WAITING_SHARE * timeout):
-                    await self._until_seen(asked.pod_uid)
-                    if self._is_of_interest(asked):
-                        # One binding to a node at a time, so that the kubelet sees the pods in
-                        # this order. Other nodes do not wait, and neither do pods without
-                        # allocations.
-                        await held.enter_async_context(self._lock(asked.node))
-                        await self._until_decided(asked.node)
-            except TimeoutError:
-                # Nothing was sent, so the promise of the filter can end.
-                if asked.pod_uid not in self._sent:
-                    self._state.nodes.release(asked.pod_uid)
-                return STILL_DECIDES if self._state.live.is_current else NO_NEWS
-            pod = self._state.live.pods.get(asked.pod_uid)
-            if pod is None:
-                return NOT_SEEN
-            # An earlier attempt succeeded although its answer was lost.
-            if pod.pod.node_name:
-                is_there = pod.pod.node_name == asked.node
-                return "" if is_there else f"numalet: the pod is on node {pod.pod.node_name}"
-            # After PATIENCE_SECONDS without a working publisher this decides on the node's
-            # expected state; a rejection by its kubelet then leads to a back-off.
-            why_not = self._decided(pod, asked.node)
-            if why_not:
-                self._state.nodes.release(pod.pod.uid)
-                return why_not
-            return await self._send(pod, asked.node, began + SENDING_SHARE * timeout)
+        try:
+            # A pod that waits longer than this gets an answer that says so, and the scheduler
+            # tries again.
+            async with asyncio.timeout_at(began + WAITING_SHARE * timeout):
+                await self._until_seen(asked.pod_uid)
+                # Pods without allocations do not wait.
+                if self._is_of_interest(asked):
+                    await self._until_decided(asked)
+        except TimeoutError:
+            # Nothing was sent, so the promise of the filter can end.
+            if asked.pod_uid not in self._sent:
+                self._state.nodes.release(asked.pod_uid)
+            return STILL_DECIDES if self._state.live.is_current else NO_NEWS
+        # From here to the sending nothing is awaited, so that no other pod is sent meanwhile.
+        pod = self._state.live.pods.get(asked.pod_uid)
+        if pod is None:
+            return NOT_SEEN
+        # An earlier attempt succeeded although its answer was lost.
+        if pod.pod.node_name:
+            is_there = pod.pod.node_name == asked.node
+            return "" if is_there else f"numalet: the pod is on node {pod.pod.node_name}"
+        # After PATIENCE_SECONDS without a working publisher this decides on the node's expected
+        # state; a rejection by its kubelet then leads to a back-off.
+        why_not = self._decided(pod, asked.node)
+        if why_not:
+            self._state.nodes.release(pod.pod.uid)
+            return why_not
+        return await self._send(pod, asked.node, began + SENDING_SHARE * timeout)
 
     async def work(self) -> None:
         while True:
@@ -122,8 +117,8 @@ class BindGate(StateListener):
         self._has_changed.set()
 
     def node_renewed(self, name: str) -> None:
-        if name in self._waiting:
-            self._waiting[name].set()
+        for each in self._waiting.get(name, ()):
+            each.set()
 
     def pod_changed(self, before: ClusterPod | None, now: ClusterPod | None) -> None:
         if now is None or now.pod.node_name or now.is_over:
@@ -132,12 +127,6 @@ class BindGate(StateListener):
                 self._sent.pop(gone.pod.uid, None)
         elif now.pod.uid in self._unseen:
             self._unseen[now.pod.uid].set()
-
-    def _lock(self, name: str) -> asyncio.Lock:
-        lock = self._locks.get(name)
-        if lock is None:
-            lock = self._locks[name] = asyncio.Lock()
-        return lock
 
     def _is_of_interest(self, asked: BindingArguments) -> bool:
         self._state.refresh()
@@ -156,21 +145,34 @@ class BindGate(StateListener):
         finally:
             self._unseen.pop(uid, None)
 
-    async def _until_decided(self, name: str) -> None:
-        """Wait until no decision of the node is awaited; the caller holds the node's lock."""
-        changed = self._waiting[name] = asyncio.Event()
+    async def _until_decided(self, asked: BindingArguments) -> None:
+        """Wait until the pod is safe, or no decision of the node is awaited."""
+        name, changed = asked.node, asyncio.Event()
+        self._waiting.setdefault(name, []).append(changed)
         try:
             while True:
                 changed.clear()
                 self._state.refresh()
-                if self._state.live.is_current and not self._is_awaited(name):
+                if self._state.live.is_current and (
+                    self._is_safe(asked) or not self._is_awaited(name)
+                ):
                     return
                 with contextlib.suppress(TimeoutError):
                     # Some conditions depend only on time.
                     async with asyncio.timeout(_AGAIN_SECONDS):
                         await changed.wait()
         finally:
-            del self._waiting[name]
+            self._waiting[name].remove(changed)
+            if not self._waiting[name]:
+                del self._waiting[name]
+
+    def _is_safe(self, asked: BindingArguments) -> bool:
+        pod, base = self._state.live.pods.get(asked.pod_uid), self._state.nodes.base(asked.node)
+        if pod is None or base is None or base.is_distrusted:
+            return False
+        # Without the promises of the filter, as in ``_decided``.
+        sent = [each.pod.pod for each in self._sent_to(asked.node)]
+        return self._state.filter.memory.orders.admits(base, sent, pod.pod)
 
     def _is_awaited(self, name: str) -> bool:
         """Return whether a pod sent to the node is not seen there, or not decided yet."""
@@ -189,8 +191,7 @@ class BindGate(StateListener):
         base = self._state.nodes.base(name)
         if base is None:
             return ()
-        if any(isinstance(each, StateFinding) for each in base.notes):
-            # Its state is newer or older than our view of pods, or wrong.
+        if base.is_distrusted:
             return (_DISTRUSTED,)
         return [pod.uid for pod in awaited(base)]
 

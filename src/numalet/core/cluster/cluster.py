@@ -10,6 +10,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
+from numalet.core.findings.cluster import StateFinding
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import Pod
 from numalet.core.model.pod_standing import TERMINAL_PHASES
@@ -142,6 +143,11 @@ class ClusterNode(Value, kw_only=True):
     def is_open(self) -> bool:
         """Whether the scheduler may place pods there: it is ready and not cordoned."""
         return self.is_ready and not self.is_cordoned
+
+    @property
+    def is_distrusted(self) -> bool:
+        """Whether its published state does not match its pods: it is older, newer, or wrong."""
+        return any(isinstance(each, StateFinding) for each in self.notes)
 
 
 class UndecidedNode(Value, kw_only=True):

@@ -97,13 +97,8 @@ def expected(on: ClusterNode, promised: Iterable[Pod] = ()) -> ClusterNode:
 
     Without such pods it is the same object. A promised pod that is already bound counts once.
     """
-    node = on.node.without_plugins()
-    known = node.snapshot.pods
+    node, known = decided(on), on.node.snapshot.pods
     coming = on_the_way(on)
-    for pod in coming:
-        # All are removed before the first is admitted: as active pods they would count against each
-        # other in the sums of the predicates.
-        node = node.remove(pod.uid)
     for pod in coming:
         node = _admitted(node, pod)
     for pod in promised:
@@ -111,6 +106,16 @@ def expected(on: ClusterNode, promised: Iterable[Pod] = ()) -> ClusterNode:
         if pod.uid not in known:
             node = _admitted(node, pod)
     return on if node.snapshot is on.node.snapshot else replace(on, node=node)
+
+
+def decided(on: ClusterNode) -> Node:
+    """Return the node without the pods on their way."""
+    node = on.node.without_plugins()
+    # All are removed before the first is admitted: as active pods they would count against each
+    # other in the sums of the predicates.
+    for pod in on_the_way(on):
+        node = node.remove(pod.uid)
+    return node
 
 
 def on_the_way(on: ClusterNode) -> tuple[Pod, ...]:

@@ -57,20 +57,14 @@ class Preference(Enum):
         return (of.numa_nodes, of.distance, of.device_distance, *packed)
 
 
-def best(ranks: Mapping[str, Rank]) -> str | None:
-    """Return the node with the smallest rank, the first by name, if there are nodes."""
-    return min(ranks, key=lambda name: (ranks[name], name), default=None)
-
-
-def scores(ranks: Mapping[str, Rank]) -> dict[str, int]:
+def scores(ranks: Mapping[str, Rank], best: str | None) -> dict[str, int]:
     """Return points: 10 only for the best one, 9 to 1 for the others, fewer for larger ranks."""
     # Alone at the top even among equal ranks: a scheduler chooses at random among equal points, and
     # the extender could not predict the node.
-    first = best(ranks)
     at = {rank: number for number, rank in enumerate(sorted(set(ranks.values())))}
     last = max(1, len(at) - 1)
     of_rank = {rank: 9 - 8 * number // last for rank, number in at.items()}
-    return {name: BEST_SCORE if name == first else of_rank[rank] for name, rank in ranks.items()}
+    return {name: BEST_SCORE if name == best else of_rank[rank] for name, rank in ranks.items()}
 
 
 @dataclass(eq=False)

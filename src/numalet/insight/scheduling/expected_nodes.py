@@ -11,10 +11,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from numalet.core.admission.predicates import OS_LABEL
 from numalet.core.cluster import shapes
+from numalet.core.cluster.any_order import AnyOrder
 from numalet.core.cluster.cluster import ClusterNode, ClusterPod, UndecidedNode
 from numalet.core.cluster.holding import expected
 from numalet.core.cluster.keys import StateKey
@@ -140,6 +141,8 @@ class ShapeVerdicts:
     """Refusing nodes by name: whether evictions could help, see ``evictions``."""
     emptied: dict[StateKey, bool] = field(default_factory=dict)
     """Whether a node in this state after evictions admits the shape, see ``evictions``."""
+    safe: dict[str, bool] = field(default_factory=dict)
+    """Whether a node admits the shape in any order, by name; see ``any_order``."""
     known_changes: int = 0
 
     @cached_property
@@ -159,6 +162,7 @@ class ShapeMemory:
         self._reader = NodeReader()
         self._most_shapes = most_shapes
         self._by_shape: OrderedDict[ShapeKey, ShapeVerdicts] = OrderedDict()
+        self.orders: Final = AnyOrder(self._reader.reader)
 
     def __len__(self) -> int:
         return len(self._by_shape)
@@ -192,6 +196,18 @@ class ShapeMemory:
             by_name[name] = of.table.verdict(of.reader.facts(name, nodes[name].node))
         return ()
 
+    def is_safe(self, of: ShapeVerdicts, pod: Pod, name: str) -> bool:
+        """Return whether it admits the pod in any order with those that it is expected to get."""
+        known = of.safe.get(name)
+        if known is None:
+            base, promised = self._nodes.base(name), self._nodes.promised_on(name)
+            known = of.safe[name] = (
+                base is not None
+                and not base.is_distrusted
+                and self.orders.admits(base, [each.pod.pod for each in promised], pod)
+            )
+        return known
+
     @property
     def names(self) -> Iterable[str]:
         """The names of all nodes with enough data for a decision."""
@@ -217,15 +233,16 @@ class ShapeMemory:
     def _follow(self, known: ShapeVerdicts) -> None:
         changes, forgotten = self._nodes.changes, self._nodes.forgotten
         # Changes were dropped from the list that this table has not seen.
+        caches: tuple[dict[str, Any], ...] = (
+            known.by_name, known.ranks, known.curable, known.safe
+        )  # fmt: skip
         if known.known_changes < forgotten:
-            known.by_name.clear()
-            known.ranks.clear()
-            known.curable.clear()
+            for each in caches:
+                each.clear()
         else:
             for name in changes[known.known_changes - forgotten :]:
-                known.by_name.pop(name, None)
-                known.ranks.pop(name, None)
-                known.curable.pop(name, None)
+                for each in caches:
+                    each.pop(name, None)
         known.known_changes = forgotten + len(changes)
 
 

@@ -2,10 +2,16 @@
 
 Exactly one node has the most points, so that the pod can be promised to it. If no kubelet can
 refuse the pod, no node gets points, and the scheduler decides alone.
+
+The best node is the preferred one of those where the order of decisions does not matter
+(``core.cluster.any_order``): there, no kubelet rejects what it has promised. In a burst of pods
+these are the less full nodes, so a burst spreads. If there is none, pods are spread over the nodes
+with the fewest promises, so that few of them wait for one node's publication.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -17,6 +23,8 @@ from numalet.insight.scheduling import expected_nodes
 from numalet.insight.scheduling.expected_nodes import ExpectedNodes, ShapeMemory, ShapeVerdicts
 
 _NODES_IN_A_TURN: Final = 32
+_MOST_ORDERS: Final = 32
+"""Nodes for which one call computes whether the order matters."""
 
 
 class Scored(Value):
@@ -56,9 +64,24 @@ class NodeScorer:
             rank = of.ranks.get(name)
             if rank is not None:
                 ranks[name] = rank
+        best = self._best(of, pod, ranks)
         # Nodes without a rank get 0 points, which leaves them to the scheduler's own scores.
-        points = dict.fromkeys(names, 0) | preference.scores(ranks)
-        return Scored(points, preference.best(ranks), unexamined)
+        points = dict.fromkeys(names, 0) | preference.scores(ranks, best)
+        return Scored(points, best, unexamined)
+
+    def _best(self, of: ShapeVerdicts, pod: ClusterPod, ranks: Mapping[str, Rank]) -> str | None:
+        in_order = [(rank, name) for name, rank in ranks.items()]
+        heapq.heapify(in_order)
+        asked = len(of.safe)
+        while in_order and len(of.safe) - asked < _MOST_ORDERS:
+            _, name = heapq.heappop(in_order)
+            if self._memory.is_safe(of, pod.pod, name):
+                return name
+        return min(
+            ranks,
+            key=lambda name: (len(self._nodes.promised_on(name)), ranks[name], name),
+            default=None,
+        )
 
     def prepare(self, pod: ClusterPod, may_go_on: Callable[[], bool]) -> bool:
         """Rank the nodes that are known to admit the pod in advance; return whether all are."""

@@ -62,6 +62,14 @@ class Gate:
                 self.state.refresh()
 
 
+CPUS = {"ten": 10, "nine": 9, "rest": 23, "other-rest": 23}
+"""14 and 32 are free. After 10 and 9 a NUMA node has 23 left, after 9 and 10 one has 22."""
+
+
+def of_cpus(uid: str) -> Pod:
+    return gpu_fleet.pod(uid, cpus=CPUS[uid], gib=1)
+
+
 def write_pod(kubelets: Kubelets, pod: Pod) -> None:
     value = kube_lists.pod_object(ClusterPod(pod=pod, created_at_seconds=1.0))
     kubelets.put(f"{POD}/{pod.name}", value)
@@ -117,6 +125,8 @@ async def at_work(
         publish(kubelets, "a", there)
         for uid, gpus in (("x", 4), ("y", 4), ("one", 1), ("two", 1)):
             write_pod(kubelets, gpu_fleet.pod(uid, gpus))
+        for uid in CPUS:
+            write_pod(kubelets, of_cpus(uid))
         async with gated(server, rules, patience_seconds) as (state, gate):
             yield Gate(server, kubelets, state, gate)
 
@@ -136,28 +146,50 @@ async def test_of_two_pods_for_one_hole_the_first_is_bound() -> None:
         assert {*at.state.nodes.promises} == set()
 
 
-async def test_the_next_pod_waits_until_the_node_has_published_its_decision() -> None:
+async def test_a_pod_that_fits_in_every_order_is_bound_at_once() -> None:
+    async with at_work() as at:
+        for uid in ("one", "two", "ten", "nine"):
+            assert await at.bind(uid) == ""
+            assert at.node_of(uid) == "a"
+
+
+async def test_one_that_fits_in_some_order_waits_for_the_decisions_and_lets_others_pass() -> None:
     async with at_work() as at, asyncio.TaskGroup() as group:
+        assert [await at.bind("ten"), await at.bind("nine")] == ["", ""]
+        await at.until(lambda: at.state.live.pods["nine"].pod.node_name == "a")
+        waits = group.create_task(at.bind("rest"))
+        assert await at.bind("ten", "b") == "numalet: the pod is on node a"
         assert await at.bind("one") == ""
-        await at.until(lambda: at.state.live.pods["one"].pod.node_name == "a")
-        second = group.create_task(at.bind("two"))
-        third = group.create_task(at.bind("one", "b"))
-        assert await third == "numalet: the pod is on node a"
-        assert not second.done()
-        publish(at.kubelets, "a", THERE, gpu_fleet.pod("one", 1))
-        assert await second == ""
-        assert at.node_of("two") == "a"
+        assert not waits.done()
+        publish(at.kubelets, "a", THERE, of_cpus("ten"), of_cpus("nine"))
+        # The one that was sent meanwhile takes CPUs of the rest.
+        assert not await at.bind("other-rest", "b")
+        publish(at.kubelets, "a", THERE, of_cpus("ten"), of_cpus("nine"), gpu_fleet.pod("one", 1))
+        assert "no NUMA node has 23 CPUs free" in await waits
+
+
+async def test_it_is_bound_if_the_decisions_leave_room() -> None:
+    async with at_work() as at, asyncio.TaskGroup() as group:
+        assert [await at.bind("ten"), await at.bind("nine")] == ["", ""]
+        waits = group.create_task(at.bind("rest"))
+        also = group.create_task(at.bind("other-rest"))
+        publish(at.kubelets, "a", THERE, of_cpus("ten"), of_cpus("nine"))
+        assert await waits == ""
+        assert not also.done()
+        decided = (THERE, *map(of_cpus, ("ten", "nine", "rest")))
+        publish(at.kubelets, "a", *decided)
+        assert "no NUMA node has 23 CPUs free" in await also
 
 
 async def test_who_waits_for_too_long_is_told_so_and_counts_nowhere() -> None:
     async with at_work(SHORT) as at:
-        assert await at.bind("one") == ""
-        at.state.promise(at.state.live.pods["two"], "a")  # As the filter's answer did.
+        assert [await at.bind("ten"), await at.bind("nine")] == ["", ""]
+        at.state.promise(at.state.live.pods["rest"], "a")  # As the filter's answer did.
         async with asyncio.TaskGroup() as group:
-            late = [group.create_task(at.bind(uid)) for uid in ("two", "y")]
+            late = [group.create_task(at.bind(uid)) for uid in ("rest", "other-rest")]
         assert [each.result() for each in late] == [binding.STILL_DECIDES] * 2
-        assert at.node_of("two") == ""
-        assert "two" not in at.state.nodes.promises
+        assert at.node_of("rest") == ""
+        assert "rest" not in at.state.nodes.promises
 
 
 async def test_a_pod_that_holds_nothing_does_not_wait() -> None:
@@ -262,16 +294,15 @@ async def test_what_the_api_server_says_is_passed_on() -> None:
 
 async def test_a_binding_whose_answer_is_lost_counts_until_its_pod_says_where_it_is() -> None:
     async with at_work(SHORT) as at:
-        at.server.withheld.add(f"{POD}/one/binding")
-        assert await at.bind("one") == binding.NO_ANSWER
-        assert at.state.nodes.promises["one"].node_name == "a"
+        at.server.withheld.add(f"{POD}/x/binding")
+        assert await at.bind("x") == binding.NO_ANSWER
+        assert at.state.nodes.promises["x"].node_name == "a"
         # The scheduler asks anew; what may have been bound counts all the same.
-        at.state.filtered(at.state.live.pods["one"], ["a", "b"])
-        assert await at.bind("two") == binding.STILL_DECIDES
-        write_pod(at.kubelets, replace(gpu_fleet.pod("one", 1), node_name="a"))
-        publish(at.kubelets, "a", THERE, gpu_fleet.pod("one", 1))
-        await at.until(lambda: "one" in at.state.nodes.nodes["a"].node.snapshot.device.records)
-        assert await at.bind("two") == ""
+        at.state.filtered(at.state.live.pods["x"], ["a", "b"])
+        assert await at.bind("one") == binding.STILL_DECIDES
+        at.server.remove(f"{POD}/x")
+        await at.until(lambda: "x" not in at.state.live.pods)
+        assert await at.bind("one") == ""
 
 
 async def test_without_news_of_the_cluster_nothing_is_bound() -> None:
@@ -286,6 +317,6 @@ async def test_without_news_of_the_cluster_nothing_is_bound() -> None:
 async def test_a_promise_that_is_over_is_waited_for_no_longer(seconds: float) -> None:
     rules = replace(SHORT, promise_seconds=seconds)
     async with at_work(rules) as at:
-        at.server.withheld.add(f"{POD}/one/binding")
-        assert await at.bind("one") == binding.NO_ANSWER
-        assert await at.bind("two") == ""
+        at.server.withheld.add(f"{POD}/x/binding")
+        assert await at.bind("x") == binding.NO_ANSWER
+        assert await at.bind("y") == ""

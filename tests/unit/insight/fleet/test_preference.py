@@ -185,10 +185,11 @@ def test_a_node_to_which_the_scheduler_sends_nothing_is_not_preferred() -> None:
 
 
 def test_scores_are_ten_for_the_best_alone_and_fall_to_one() -> None:
-    assert preference.scores({}) == {}
-    assert preference.scores({"b": (1,), "a": (1,)}) == {"a": 10, "b": 9}
-    assert preference.scores({"a": (3,), "b": (2,), "c": (2, 5)}) == {"a": 1, "b": 10, "c": 5}
-    many = preference.scores({f"n{at:02}": (at,) for at in range(50)})
+    assert preference.scores({}, None) == {}
+    assert preference.scores({"b": (1,), "a": (1,)}, "a") == {"a": 10, "b": 9}
+    assert preference.scores({"a": (3,), "b": (2,), "c": (2, 5)}, "b") == {"a": 1, "b": 10, "c": 5}
+    assert preference.scores({"a": (1,), "b": (2,)}, "b") == {"a": 9, "b": 10}
+    many = preference.scores({f"n{at:02}": (at,) for at in range(50)}, "n00")
     assert [*many.values()] == sorted(many.values(), reverse=True)
     assert (many["n00"], many["n01"], many["n49"]) == (10, 9, 1)
 
