@@ -60,6 +60,8 @@ class _Watch:
     selectors: Selectors = field(default_factory=Selectors)
     lines: asyncio.Queue[bytes | None] = field(default_factory=asyncio.Queue)
     is_mute: bool = False
+    goes: asyncio.Event = field(default_factory=asyncio.Event)
+    """Whether what happens is sent at once."""
 
     def send(self, event: StoredEvent) -> None:
         """Send what this watch sees of an event, if anything."""
@@ -195,6 +197,17 @@ class FakeApiServer:
             if watch.target == Target.of(path):
                 for piece in pieces:
                     watch.lines.put_nowait(piece)
+
+    def hold(self, path: str) -> None:
+        """Keep back what happens in this collection from those that watch it now."""
+        for watch in self._watches:
+            if watch.target == Target.of(path):
+                watch.goes.clear()
+
+    def let_go(self) -> None:
+        """Send all that was kept back."""
+        for watch in self._watches:
+            watch.goes.set()
 
     async def strike(self, ending: Ending) -> None:
         """Let this become of every watch that is open."""
@@ -341,6 +354,7 @@ class FakeApiServer:
 
     async def _watch(self, connection: _Connection, target: Target, request: Received) -> None:
         watch = _Watch(target, connection, Selectors.of(request.query))
+        watch.goes.set()
         for event in self.store.since(target, int(request.query["resourceVersion"])):
             watch.send(event)
         self._watches.append(watch)
@@ -349,6 +363,7 @@ class FakeApiServer:
         await self._note(None)
         async with beside(connection.reader.read()) as closed:
             while (sent := await _first(watch.lines, closed)) is not None:
+                await watch.goes.wait()
                 if not watch.is_mute:
                     connection.writer.write(f"{len(sent):x}\r\n".encode() + sent + b"\r\n")
                     await connection.writer.drain()

@@ -231,6 +231,7 @@ def verbs(state: ExtenderState, gate: BindGate | None = None) -> Sequence[Verb]:
         asked = wire.arguments(call.body)
         named = asked.named()
         pod = wire.pod(asked.pod, pods)
+        await state.wait_for_late_news(pod, [*named], call.began_seconds)
         answer = state.filtered(pod, [*named], call.began_seconds)
         return wire.filter_answer(answer, asked, named)
 

@@ -6,8 +6,10 @@ the watch.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from numalet.cluster.extender.log import ExtenderLog
@@ -29,6 +31,10 @@ from numalet.io.kube_api.pace import PACE, Pace
 PROMISE_SECONDS: Final = 30.0
 BUDGET_SHARE: Final = 0.8
 """Share of the scheduler's time-out for decisions."""
+LATE_SECONDS: Final = 0.1
+"""The scheduler may see a change this much earlier than we do."""
+_OTHERS_REST: Final = 4
+"""So many times as long no other pod waits for late news, since the scheduler waits too."""
 MOST_SETTLED: Final = 10_000
 """Limit of remembered pods that no further call concerns."""
 _MOST_SAID: Final = 10
@@ -44,6 +50,7 @@ class ExtenderRules(Value, kw_only=True):
     preference: Preference = Preference.PACK
     timeout_seconds: float = 5.0
     promise_seconds: float = PROMISE_SECONDS
+    late_seconds: float = LATE_SECONDS
     oldest_view_seconds: float = OLDEST_VIEW_SECONDS
 
 
@@ -93,6 +100,8 @@ class ExtenderState:
         self.prewarming = Prewarming(self._filter, self.refresh, pace.clock, self._scorer.prepare)
         self._settled: OrderedDict[str, None] = OrderedDict()
         self._is_known = False
+        self._late_uid = ""
+        self._others_rest_until = 0.0
         self._show()
 
     @property
@@ -125,6 +134,40 @@ class ExtenderState:
         if self.live.is_ready and not self._is_known:
             self._is_known = True
             self._say_ready()
+
+    async def wait_for_late_news(
+        self, pod: ClusterPod, names: Sequence[str], began_seconds: float
+    ) -> None:
+        """Wait until a node admits the pod, for at most ``late_seconds``.
+
+        Call this before ``filtered``. The scheduler asks again about a waiting pod at the moment at
+        which its own watch shows a change, such as a deletion. If our watch is a little later, a
+        refusal would be out of date at once, and in a quiet cluster nothing wakes the pod then.
+        """
+        now, uid = self.now_seconds(), pod.pod.uid
+        rests = uid != self._late_uid and now < self._others_rest_until
+        if rests or not self.live.is_current or not expected_nodes.needs_decision(pod.pod):
+            return
+        until = began_seconds + BUDGET_SHARE * self.rules.timeout_seconds
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.rules.late_seconds):
+                while self._is_refused_by_all(pod, names, lambda: self.now_seconds() < until):
+                    await self.live.wait_for_change()
+                return
+        # In a cluster with many waiting pods, later changes wake them anyway.
+        self._late_uid = uid
+        self._others_rest_until = self.now_seconds() + _OTHERS_REST * self.rules.late_seconds
+
+    def _is_refused_by_all(
+        self, pod: ClusterPod, names: Sequence[str], may_go_on: Callable[[], bool]
+    ) -> bool:
+        self.nodes.release(pod.pod.uid)
+        self.refresh()
+        of = self._filter.memory.of(pod.pod)
+        if self._filter.memory.decide(of, names, may_go_on):
+            return False
+        verdicts = [of.by_name.get(name) for name in names]
+        return bool(names) and all(each is not None and not each.admitted for each in verdicts)
 
     def filtered(
         self, pod: ClusterPod, names: list[str], began_seconds: float | None = None

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
+from starlette.requests import Request
 
 from numalet.cluster.extender import state
-from running.extender_parts import AskedExtender, at_work
+from numalet.cluster.extender.app import BodyReader
+from numalet.cluster.extender.state import ExtenderRules
+from numalet.io.kube_api.pace import LoopClock, Pace
+from running.extender_parts import PATIENCE_SECONDS, AskedExtender, at_work
+from running.fake_api_server import FakeApiServer
 
 PODS = "/api/v1/namespaces/default/pods"
+
+
+class LateWatch(BodyReader):
+    """Lets go what the API server has kept back, as soon as a request was read.
+
+    The call goes on before anything of it can arrive: the scheduler's watch was the earlier one.
+    """
+
+    server: FakeApiServer | None = None
+
+    async def read(self, request: Request) -> bytes:
+        body = await super().read(request)
+        if self.server is not None:
+            self.server.let_go()
+        return body
 
 
 async def known(extender: AskedExtender, uid: str) -> None:
@@ -53,3 +75,38 @@ async def test_only_the_last_pods_are_remembered(monkeypatch: pytest.MonkeyPatch
             extender.kubelets.remove(f"{PODS}/{uid}")
         await extender.until(lambda: "c" not in extender.state.live.pods)
         assert extender.state.settled == {"b", "c"}
+
+
+@pytest.mark.parametrize(("late_seconds", "passed"), [(0.0, []), (PATIENCE_SECONDS, ["full"])])
+async def test_a_refusal_that_the_next_event_would_not_repeat_is_not_given(
+    late_seconds: float, passed: list[str]
+) -> None:
+    bodies = LateWatch()
+    rules = ExtenderRules(late_seconds=late_seconds, timeout_seconds=PATIENCE_SECONDS)
+    async with at_work(rules, bodies=bodies) as extender:
+        assert (await extender.asked(4, "empty"))["NodeNames"] == ["empty"]
+        bodies.server = extender.kubelets.server
+        bodies.server.hold("/api/v1/pods")
+        extender.kubelets.remove(f"{PODS}/full-0")
+        assert (await extender.asked(4, "full"))["NodeNames"] == passed
+
+
+class StoppedClock(LoopClock):
+    """It shows one moment for ever."""
+
+    def now_seconds(self) -> float:
+        return 1000.0
+
+
+async def test_while_one_pod_has_just_waited_in_vain_others_do_not_wait_too() -> None:
+    async with at_work(ExtenderRules(late_seconds=0.01), Pace(clock=StoppedClock())) as extender:
+        for uid in ("a", "b"):
+            await known(extender, uid)
+        a, b = (extender.state.live.pods[uid] for uid in ("a", "b"))
+        await extender.state.wait_for_late_news(a, ["full"], 1000.0)
+        extender.state.rules = ExtenderRules(late_seconds=PATIENCE_SECONDS)
+        await extender.state.wait_for_late_news(b, ["full"], 1000.0)
+        await extender.state.wait_for_late_news(a, ["empty"], 1000.0)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await extender.state.wait_for_late_news(a, ["full"], 1000.0)
