@@ -32,7 +32,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup hooks demo fmt lint types test property conformance cover sample thorough bench
-.PHONY: oracle oracle-test record differential
+.PHONY: oracle oracle-test record differential rival
 .PHONY: schemas docs pictures protos check crash soak lab cluster cluster-large kubelet image image-test browser systems clean
 
 help:  ## this list
@@ -191,6 +191,11 @@ bench: $(READY)  ## how long things take, into docs/benchmarks.md; nothing is ga
 	PYTHONPATH=tests $(TOOLS)/python -m benchmarks.fleet --write
 	PYTHONPATH=tests $(TOOLS)/python -m benchmarks.extender --write
 	PYTHONPATH=tests $(TOOLS)/python -m benchmarks.fleet_read --write
+
+# SCHEDULER=FILE is kube-scheduler with NodeResourceTopologyMatch; SEEDS=18 are 5,000 pods.
+rival: $(READY)  ## schedulers in a burst of pods, into docs/benchmarks.md; SCHEDULER=FILE is one more
+	folder=$(CONTROL_PLANE) && PYTHONPATH=tests $(TOOLS)/python -m benchmarks.rival --bin $$folder \
+	  $(if $(SCHEDULER),--scheduler $(abspath $(SCHEDULER))) --seeds $(or $(SEEDS),3) --write
 
 schemas: $(READY)  ## write docs/schemas, the tables of generated pages and the manual again
 	$(TOOLS)/python -m numalet.insight.output.schemas docs/schemas

@@ -18,12 +18,23 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
 
 def write_section(name: str, text: str, page: Path = PAGE) -> None:
     """Put this text in place of the section. Raises ``ValueError`` if the page has none."""
+    before, _, after = _parts(name, page)
+    page.write_text(f"{before}\n{text.strip()}\n\n{after}")
+
+
+def section(name: str, page: Path = PAGE) -> str:
+    """Return the text of the section. Raises ``ValueError`` if the page has none."""
+    return _parts(name, page)[1]
+
+
+def _parts(name: str, page: Path) -> tuple[str, str, str]:
+    """Return what is before the text of the section, the text, and what is after it."""
     begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->"
     before, found, rest = page.read_text().partition(begin)
-    _, closed, after = rest.partition(end)
+    text, closed, after = rest.partition(end)
     if not found or not closed:
         raise ValueError(f"{page} has no section {name}")
-    page.write_text(f"{before}{begin}\n{text.strip()}\n\n{closed}{after}")
+    return before + begin, text, closed + after
 
 
 def machine() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ GPU: Final = "example.com/gpu"
 _GPUS: Final = f"{GPU}=" + ",".join(f"g{at}@{at // 4}" for at in range(8))
 _REGISTERED: Final = "hollow nodes are registered"
 _PATIENCE_SECONDS: Final = 900.0
-_WAYS: Final = (
+FIVE_WAYS: Final = (
     ("single-numa-node", "pod"),
     ("single-numa-node", "container"),
     ("restricted", "container"),
@@ -41,10 +41,19 @@ class HollowProgram(ServerProgram):
 
 @contextlib.asynccontextmanager
 async def hollow_nodes(
-    kubeconfig: Path, folder: Path, nodes: int, *options: str
+    kubeconfig: Path,
+    folder: Path,
+    nodes: int,
+    *options: str,
+    ways: Sequence[tuple[str, str]] = FIVE_WAYS,
 ) -> AsyncIterator[HollowProgram]:
-    """So many registered nodes of five kinds, 2 NUMA nodes and 8 GPUs each, until the end."""
-    configs = [each for at, _ in enumerate(_WAYS) for each in ("-c", str(_written(folder, at)))]
+    """So many registered nodes of a kind for each policy and scope, until the end.
+
+    Each has 2 NUMA nodes and 8 GPUs.
+    """
+    configs = [
+        each for at, way in enumerate(ways) for each in ("-c", str(_written(folder, at, way)))
+    ]
     command = [
         *(sys.executable, "-m", "numalet", "hollow", "--nodes", str(nodes)),
         *("-m", "2n16c2t", "--memory-per-node", "128Gi", "--device", _GPUS),
@@ -61,9 +70,9 @@ async def hollow_nodes(
         await asyncio.to_thread(program.stop)
 
 
-def _written(folder: Path, at: int) -> Path:
+def _written(folder: Path, at: int, way: tuple[str, str]) -> Path:
     """A configuration file: static managers, and one policy and scope."""
-    policy, scope = _WAYS[at]
+    policy, scope = way
     document: dict[str, Any] = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
