@@ -110,7 +110,7 @@ def main() -> int:
     for kind, (scenario, judged) in kinds.items():
         print(f"\n{kind}, in {scenario['name']}\n  {judged.reason[:600]}", flush=True)
         file = write_smallest(oracle, kind, (scenario, judged), arguments.into)
-        print(f"  small scenario: {file}", flush=True)
+        print(f"  small scenario, also in {file}:\n{file.read_text()}", flush=True)
     return 1 if kinds or other_gates else 0
 
 
