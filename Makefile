@@ -185,7 +185,7 @@ thorough: $(READY)  ## 20,000 cases of each law of merging, all of what is drawn
 
 bench: $(READY)  ## how long things take, into docs/benchmarks.md; nothing is gated
 	$(PYTEST) benchmarks --benchmark-sort=name
-	PYTHONPATH=tests $(TOOLS)/python -m benchmarks.reference --write
+	PYTHONPATH=tests $(TOOLS)/python -m benchmarks.side_by_side $(RELEASE) --write
 	PYTHONPATH=tests $(TOOLS)/python -m benchmarks.throughput --write
 	PYTHONPATH=tests $(TOOLS)/python -m benchmarks.scale --write
 	PYTHONPATH=tests $(TOOLS)/python -m benchmarks.fleet --write

@@ -18,8 +18,6 @@ def told() -> str:
         f"(last minute, last five), at the end {page.load()}; the measurement itself is 1.",
         "### One admission",
         scale_table.told(cells, closest),
-        "### Compared with the kubelet",
-        scale_comparisons.beside_the_kubelet(),
         "### Long lists",
         scale_comparisons.long_lists(),
         "### Realistic pods, milliseconds",

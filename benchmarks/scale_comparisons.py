@@ -1,4 +1,4 @@
-"""Many NUMA nodes, beside the table: the kubelet's figures, long lists, real pods, memory."""
+"""Many NUMA nodes, beside the table: long lists, real pods, memory."""
 
 from __future__ import annotations
 
@@ -18,63 +18,11 @@ from numalet.core.model.pod import Pod
 from numalet.core.node.node import Node
 from numalet.io import devices, machines
 from numalet.io.documents.machine import profile_library
-from values import node_shapes, node_states
+from values import node_states
 from values.node_shapes import GIB, GPU, Shape
 from values.node_states import Life
 
-# One admission by a kubelet v1.32 in milliseconds of processor time: policy best-effort, an
-# empty node, r = 1 to 4. None: more than a minute.
-KUBELET_MS: dict[int, tuple[float | None, ...]] = {
-    4: (0.20, 0.59, 1.1, 12),
-    6: (0.28, 1.7, 52, 3100),
-    8: (0.53, 21, 3600, None),
-    12: (5.4, 4100),
-    16: (139, None),
-}
 _PROFILES = ("epyc-nps4", "snc4", "gh200-9n", "uv-24n", "l3-as-numa", "gb200-34n", "gh200-36n")
-_ASKED = ({"memory": "4Gi"}, {"cpu": "4"}, {"hugepages-1Gi": "1Gi"}, {GPU: "1"})
-
-
-def beside_the_kubelet() -> str:
-    """Ours against the kubelet's, on even machines."""
-    rows = []
-    for node_count, kubelet in KUBELET_MS.items():
-        life = Life(node_shapes.even(node_count), "best-effort")
-        node = node_states.empty(life)
-        for resources, theirs in enumerate(kubelet, start=1):
-            pod = node_states.guaranteed("newcomer", _first(resources))
-            with timing.written(node) as directory:
-                ours = min(timing.admission(node, pod, directory) for _ in range(20))
-            alone = min(timing.decision(node, pod) for _ in range(20))
-            told = "over 60,000" if theirs is None else f"{theirs:g}"
-            rows.append(
-                [
-                    *(str(node_count), str(resources), told),
-                    *(timing.milliseconds(ours), timing.milliseconds(alone), _ratio(ours, theirs)),
-                ]
-            )
-    heads = ["NUMA nodes", "r", "Kubelet, ms", "Ours, ms", "Decision alone, ms", "Ours is"]
-    return page.table(heads, rows)
-
-
-def _first(resources: int) -> dict[str, str]:
-    amounts = {"cpu": "500m"}
-    for each in _ASKED[:resources]:
-        amounts |= each
-    return amounts
-
-
-def _ratio(ours: float, theirs_ms: float | None) -> str:
-    theirs = (60_000 if theirs_ms is None else theirs_ms) / 1000
-    if ours > theirs:
-        return f"**{ours / theirs:.1f} times slower**"
-    more = "more than " if theirs_ms is None else ""
-    return f"{more}{_rounded(theirs / ours)} times faster"
-
-
-def _rounded(ratio: float) -> str:
-    """Two significant digits."""
-    return f"{ratio:.1f}" if ratio < 10 else f"{round(ratio, 2 - len(str(int(ratio)))):,.0f}"
 
 
 def long_lists() -> str:

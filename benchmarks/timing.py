@@ -21,14 +21,15 @@ from numalet.io.files import state_directory
 from numalet.io.files.state_directory import StateDirectory
 
 _MEMORY_FILE_SYSTEM = Path("/dev/shm")
+IN_MEMORY = _MEMORY_FILE_SYSTEM if _MEMORY_FILE_SYSTEM.is_dir() else None
+"""Where files are in memory; None for the usual place of temporary files."""
 _ROUNDS = 3
 
 
 @contextmanager
 def written(node: Node) -> Iterator[StateDirectory]:
     """A directory with the state files of the node; on the disk where there is no better place."""
-    place = _MEMORY_FILE_SYSTEM if _MEMORY_FILE_SYSTEM.is_dir() else None
-    with tempfile.TemporaryDirectory(dir=place) as folder:
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
         StateDirectory(Path(folder), {}).write(node.state_files())
         yield state_directory.read(Path(folder))
 

@@ -1,4 +1,4 @@
-"""Where the time of one admission goes, function by function, in a cell of ``reference_cells``.
+"""Where the time of one admission goes, function by function, in a cell of ``cells``.
 
 PYTHONPATH=tests python -m benchmarks.where_time_goes "2 empty r=1"            the decision
 PYTHONPATH=tests python -m benchmarks.where_time_goes "2 empty r=4" --files    texts and writing
@@ -17,34 +17,48 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks import page, reference_cells
-from benchmarks.reference_cells import CELLS, ReferenceCell
+from benchmarks import cells, page, side_by_side, timing
+from benchmarks.cells import CELLS, Cell
 
-from numalet.io.files import state_directory
+from numalet.core.model.pod import Pod
+from numalet.core.node.node import Node
+from numalet.io.files.state_directory import StateDirectory
 
 _ADMISSIONS: Final = 400
 _LINES: Final = 40
 
 
-def decisions(cell: ReferenceCell) -> pstats.Stats:
+def prepared(cell: Cell, turn: int) -> tuple[Node, Pod]:
+    """The node of a turn before its last pod, and that pod."""
+    node, steps = side_by_side.started(cells.admission(cell, turn))
+    *before, last = [step for step in steps if isinstance(step, Pod)]
+    for pod in before:
+        node, _ = node.admit(pod)
+        node = node.pod_started(pod.uid)
+    return node, last
+
+
+def decisions(cell: Cell) -> pstats.Stats:
     """The profile of deciding alone."""
-    prepared = [reference_cells.prepared(cell, number) for number in range(_ADMISSIONS)]
+    ready = [prepared(cell, number) for number in range(_ADMISSIONS)]
     profile = cProfile.Profile()
     profile.enable()
-    for node, pod in prepared:
+    for node, pod in ready:
         node.admit(pod)
     profile.disable()
     return pstats.Stats(profile)
 
 
-def files(cell: ReferenceCell) -> pstats.Stats:
+def files(cell: Cell) -> pstats.Stats:
     """The profile of making the texts of the state files, and of writing what differs."""
     profile = cProfile.Profile()
-    with tempfile.TemporaryDirectory(dir=reference_cells.IN_MEMORY) as folder:
+    with tempfile.TemporaryDirectory(dir=timing.IN_MEMORY) as folder:
+        empty = StateDirectory(Path(folder), {})
         for number in range(_ADMISSIONS):
-            node, pod = reference_cells.prepared(cell, number)
-            state_directory.StateDirectory(Path(folder), {}).write(node.state_files())
-            directory = state_directory.read(Path(folder))
+            node, pod = prepared(cell, number)
+            before = node.state_files()
+            empty.write(before)
+            directory = empty.holding(before)
             after, _ = node.admit(pod)
             profile.enable()
             directory.write(after.state_files())
@@ -78,11 +92,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    cells = {cell.name: cell for cell in CELLS}
-    parser.add_argument("cell", choices=cells, metavar="CELL", help=", ".join(cells))
+    named = {cell.name: cell for cell in CELLS}
+    parser.add_argument("cell", choices=named, metavar="CELL", help=", ".join(named))
     parser.add_argument("--files", action="store_true", help="the files, and not the decision")
     given = parser.parse_args(arguments)
-    cell = cells[given.cell]
+    cell = named[given.cell]
     print(lines(files(cell) if given.files else decisions(cell)))
 
 

@@ -1,5 +1,6 @@
 // Command oracle records what the resource managers of one kubelet release
-// decide: it reads scenarios as JSON lines and writes them with the outcome.
+// decide: it reads scenarios as JSON lines and writes them with the outcome. It
+// can also measure how much processor time the managers take.
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 
+	"numalet/oracle/internal/bench"
 	"numalet/oracle/internal/kubelet"
 	"numalet/oracle/internal/vectors"
 	"numalet/oracle/internal/workers"
@@ -23,10 +25,12 @@ import (
 
 const usage = `Usage:
   oracle record [FLAGS] <scenarios.jsonl >recorded.jsonl
-  oracle gates      print the feature gates of the kubelet as JSON
-  oracle version    print the Kubernetes version that is built in
+  oracle bench [FLAGS]      for each scenario on stdin, the processor time of its
+                            steps from timed_from on, as a JSON line
+  oracle gates              the feature gates of the kubelet as JSON
+  oracle version            the Kubernetes version that is built in
 
-Flags of record:
+Flags:
 `
 
 func main() {
@@ -46,7 +50,8 @@ func run(arguments []string) error {
 	keepMarks := flags.Bool("keep-marks", false, "leave out what the expect of the input calls nondeterministic")
 	pool := workers.Pool{}
 	flags.IntVar(&pool.Size, "j", runtime.NumCPU(), "number of worker processes")
-	flags.DurationVar(&pool.Timeout, "timeout", time.Minute, "time for all runs of a scenario")
+	flags.DurationVar(&pool.Timeout, "timeout", time.Minute, "time for all runs of a scenario that record makes")
+	limit := flags.Duration("limit", 30*time.Second, "processor time after which bench gives a scenario up")
 	flags.Usage = func() {
 		fmt.Fprint(os.Stderr, usage)
 		flags.PrintDefaults()
@@ -55,20 +60,33 @@ func run(arguments []string) error {
 		flags.Usage()
 		return flag.ErrHelp
 	}
+	isWorker := arguments[0] == workers.Command && len(arguments) > 1
+	if isWorker {
+		arguments = arguments[1:]
+	}
 	if err := flags.Parse(arguments[1:]); err != nil {
 		return err
 	}
+	pool.Arguments = arguments
 	switch arguments[0] {
 	case "record":
-		pool.Arguments = arguments[1:]
-		return record(pool)
+		if !isWorker {
+			return record(pool)
+		}
+		recorder := vectors.Recorder{Release: release(), Runs: runs, KeepMarks: *keepMarks}
+		return serve(recorder.Line)
+	case "bench":
+		if !isWorker {
+			pool.Size = 1                 // a second worker would disturb the first
+			pool.Timeout = 24 * time.Hour // the limit is processor time
+			return measure(pool)
+		}
+		return serve(bench.Bench{Limit: *limit}.Line)
 	case "gates":
 		return kubelet.WriteGates(os.Stdout)
 	case "version":
 		fmt.Println(kubernetesVersion())
 		return nil
-	case workers.Command:
-		return serve(vectors.Recorder{Release: release(), Runs: runs, KeepMarks: *keepMarks})
 	default:
 		flags.Usage()
 		return fmt.Errorf("unknown command %q", arguments[0])
@@ -93,19 +111,37 @@ func record(pool workers.Pool) error {
 	return err
 }
 
-// serve is the worker process.
-func serve(recorder vectors.Recorder) (err error) {
+// measure answers every line at once, so that its caller can take turns.
+func measure(pool workers.Pool) error {
+	return pool.Each(os.Stdin, func(result workers.Recorded) error {
+		output := result.Output
+		if result.Err != nil {
+			var err error
+			answer := map[string]string{"name": nameOf(result.Input), "error": result.Err.Error()}
+			if output, err = json.Marshal(answer); err != nil {
+				return err
+			}
+		}
+		_, err := os.Stdout.Write(append(output, '\n'))
+		return err
+	})
+}
+
+// serve is the worker process. It answers lines with the result of a function
+// that gets a folder of its own for the kubelet's files.
+func serve(answer func(ctx context.Context, folder string, line []byte) ([]byte, error)) (err error) {
+	var folder string
 	if os.Geteuid() == 0 {
-		recorder.Folder, err = workers.PrivateFolder()
+		folder, err = workers.PrivateFolder()
 	} else {
-		recorder.Folder, err = workers.TemporaryFolder()
-		defer os.RemoveAll(recorder.Folder)
+		folder, err = workers.TemporaryFolder()
+		defer os.RemoveAll(folder)
 	}
 	if err != nil {
 		return err
 	}
 	return workers.Serve(os.Stdin, os.Stdout, func(line []byte) ([]byte, error) {
-		return recorder.Line(context.Background(), line)
+		return answer(context.Background(), folder, line)
 	})
 }
 

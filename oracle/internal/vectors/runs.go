@@ -16,17 +16,17 @@ type Runs struct {
 	Failures int
 }
 
-// Recorder records lines in a folder.
+// Recorder records lines.
 type Recorder struct {
-	Folder    string
 	Release   string
 	Runs      Runs
 	KeepMarks bool // whether fields that the input marks as chance stay marked
 }
 
-// Line returns the line with the outcome of this release. An error means that
-// the scenario cannot be recorded, for example since its outcome varies.
-func (r Recorder) Line(ctx context.Context, line []byte) ([]byte, error) {
+// Line runs a scenario in a folder and returns its line with the outcome of this
+// release. An error means that the scenario cannot be recorded, for example since
+// its outcome varies.
+func (r Recorder) Line(ctx context.Context, folder string, line []byte) ([]byte, error) {
 	tree, err := decode(line)
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (r Recorder) Line(ctx context.Context, line []byte) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("a line is not a JSON object")
 	}
-	outcomes, err := r.outcomes(ctx, scenario, line)
+	outcomes, err := r.outcomes(ctx, scenario, folder, line)
 	if err != nil {
 		return nil, err
 	}
@@ -51,14 +51,16 @@ func (r Recorder) Line(ctx context.Context, line []byte) ([]byte, error) {
 	return Encode(scenario)
 }
 
-func (r Recorder) outcomes(ctx context.Context, scenario object, line []byte) ([]any, error) {
+func (r Recorder) outcomes(
+	ctx context.Context, scenario object, folder string, line []byte,
+) ([]any, error) {
 	wanted := r.Runs.Plain
 	if len(list(scenario, "devices")) > 0 {
 		wanted = r.Runs.Devices
 	}
 	var outcomes []any
 	for len(outcomes) < wanted {
-		recorded, err := recorder.Record(ctx, r.Folder, line)
+		recorded, err := recorder.Record(ctx, folder, line)
 		if err != nil {
 			return nil, err
 		}
