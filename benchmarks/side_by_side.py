@@ -40,9 +40,9 @@ _TURNS: Final = 41
 _TURNS_OF_STEPS: Final = 7
 _QUICK: Final = 4
 """The most NUMA nodes with which the kubelet answers in milliseconds."""
-_CELL_SECONDS: Final = 20
+_CELL_SECONDS: Final = 10
 """Wall-clock time after which a cell gets no further turn."""
-_LIMIT_SECONDS: Final = 30
+_LIMIT_SECONDS: Final = 10
 """Processor time after which the kubelet's managers are given up."""
 _GIVEN_UP: Final = "the worker died: exit status 9"
 """What the oracle says then."""
