@@ -33,8 +33,12 @@ BUDGET_SHARE: Final = 0.8
 """Share of the scheduler's time-out for decisions."""
 LATE_SECONDS: Final = 0.1
 """The scheduler may see a change this much earlier than we do."""
+_LATE_TURNS: Final = 5
+"""A process that got no CPU for a while reads in these what has come meanwhile."""
+_FEW_REFUSED: Final = 4
+"""Up to so many waiting pods each of them waits for late news, of more only one at a time."""
 _OTHERS_REST: Final = 4
-"""So many times as long no other pod waits for late news, since the scheduler waits too."""
+"""With more waiting pods, the others do not wait for so many times as long."""
 MOST_SETTLED: Final = 10_000
 """Limit of remembered pods that no further call concerns."""
 _MOST_SAID: Final = 10
@@ -100,6 +104,8 @@ class ExtenderState:
         self.prewarming = Prewarming(self._filter, self.refresh, pace.clock, self._scorer.prepare)
         self._settled: OrderedDict[str, None] = OrderedDict()
         self._is_known = False
+        self._refused_by_all: set[str] = set()
+        """The uids of waiting pods."""
         self._late_uid = ""
         self._others_rest_until = 0.0
         self._show()
@@ -145,15 +151,22 @@ class ExtenderState:
         refusal would be out of date at once, and in a quiet cluster nothing wakes the pod then.
         """
         now, uid = self.now_seconds(), pod.pod.uid
-        rests = uid != self._late_uid and now < self._others_rest_until
-        if rests or not self.live.is_current or not expected_nodes.needs_decision(pod.pod):
+        is_crowded = len(self._refused_by_all) > _FEW_REFUSED and uid != self._late_uid
+        rests = is_crowded and now < self._others_rest_until
+        is_idle = not self.rules.late_seconds or not self.live.is_current
+        if rests or is_idle or not expected_nodes.needs_decision(pod.pod):
             return
         until = began_seconds + BUDGET_SHARE * self.rules.timeout_seconds
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self.rules.late_seconds):
-                while self._is_refused_by_all(pod, names, lambda: self.now_seconds() < until):
-                    await self.live.wait_for_change()
+        turns, turn_seconds = 0, self.rules.late_seconds / _LATE_TURNS
+        loop = asyncio.get_running_loop()
+        ends_at = loop.time() + self.rules.late_seconds
+        while turns < _LATE_TURNS or loop.time() < ends_at:
+            if not self._is_refused_by_all(pod, names, lambda: self.now_seconds() < until):
                 return
+            turns += 1
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(turn_seconds):
+                    await self.live.wait_for_change()
         # In a cluster with many waiting pods, later changes wake them anyway.
         self._late_uid = uid
         self._others_rest_until = self.now_seconds() + _OTHERS_REST * self.rules.late_seconds
@@ -200,7 +213,9 @@ class ExtenderState:
                 "not all nodes were examined in time", "",
                 pod=str(pod.pod), nodes=len(names), missing=answer.unexamined,
             )  # fmt: skip
-        if answer.failed and not answer.passed and self.log.refused_by_all(pod, answer):
+        is_refused = bool(answer.failed) and not answer.passed
+        (self._refused_by_all.add if is_refused else self._refused_by_all.discard)(pod.pod.uid)
+        if is_refused and self.log.refused_by_all(pod, answer):
             self.metrics.refused_by_all()
         return answer
 
@@ -270,6 +285,7 @@ class ExtenderState:
             if gone is not None:
                 self.nodes.release(gone.pod.uid)
                 self.log.forget(gone.pod.uid)
+                self._refused_by_all.discard(gone.pod.uid)
                 self._settle(gone.pod.uid)
         for listener in self.listeners:
             listener.pod_changed(before, now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import pytest
 from starlette.requests import Request
@@ -10,6 +11,7 @@ from starlette.requests import Request
 from numalet.cluster.extender import state
 from numalet.cluster.extender.app import BodyReader
 from numalet.cluster.extender.state import ExtenderRules
+from numalet.core.cluster.cluster import ClusterPod
 from numalet.io.kube_api.pace import LoopClock, Pace
 from running.extender_parts import PATIENCE_SECONDS, AskedExtender, at_work
 from running.fake_api_server import FakeApiServer
@@ -98,15 +100,27 @@ class StoppedClock(LoopClock):
         return 1000.0
 
 
-async def test_while_one_pod_has_just_waited_in_vain_others_do_not_wait_too() -> None:
+async def test_of_many_waiting_pods_only_one_at_a_time_waits_for_late_news() -> None:
     async with at_work(ExtenderRules(late_seconds=0.01), Pace(clock=StoppedClock())) as extender:
-        for uid in ("a", "b"):
+        uids = [f"p-{at}" for at in range(6)]
+        for uid in uids:
             await known(extender, uid)
-        a, b = (extender.state.live.pods[uid] for uid in ("a", "b"))
-        await extender.state.wait_for_late_news(a, ["full"], 1000.0)
+        *few, last, other = (extender.state.live.pods[uid] for uid in uids)
+        for pod in (*few, last):
+            await extender.state.wait_for_late_news(pod, ["full"], 1000.0)
+            assert not extender.state.filtered(pod, ["full"]).passed
         extender.state.rules = ExtenderRules(late_seconds=PATIENCE_SECONDS)
-        await extender.state.wait_for_late_news(b, ["full"], 1000.0)
-        await extender.state.wait_for_late_news(a, ["empty"], 1000.0)
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.05):
-                await extender.state.wait_for_late_news(a, ["full"], 1000.0)
+        await extender.state.wait_for_late_news(other, ["full"], 1000.0)
+        assert await _waits(extender, last)
+        # One of them is bound, so that few are left.
+        extender.kubelets.pod("p-0", 4, "empty")
+        await extender.until(lambda: extender.state.live.pods["p-0"].pod.node_name == "empty")
+        assert await _waits(extender, other)
+
+
+async def _waits(extender: AskedExtender, pod: ClusterPod) -> bool:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await extender.state.wait_for_late_news(pod, ["full"], 1000.0)
+            return False
+    return True
