@@ -68,7 +68,9 @@ class Both:
         views.wait_for(self._differences, [])
 
     def _differences(self) -> list[str]:
-        return views.differences(views.of(self.kubelet), views.of(self.agent))
+        kubelet, agent = (views.statuses(e.pods()) for e in (self.kubelet, self.agent))
+        found = views.differences(kubelet, agent)
+        return found + views.differences(views.of(self.kubelet), views.of(self.agent))
 
 
 def _phases(node: RealKubelet | Agent) -> dict[str, str]:

@@ -7,6 +7,7 @@ durations.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import time
@@ -82,17 +83,26 @@ def agent(folder: Path, machine: Path, kubelet: RealKubelet) -> Iterator[Agent]:
         made.server.kill()
 
 
-def of(node: RealKubelet | Agent, pods: Iterable[Mapping[str, Any]] | None = None) -> View:
-    """What the node shows now. ``pods`` are those of its API server, if it has one."""
+def of(node: RealKubelet | Agent, names: Mapping[str, str] | None = None) -> View:
+    """What the node shows now, except the statuses of pods.
+
+    ``names`` are those of pods by the uids that an API server gave them: then state files are
+    compared as values with names instead of uids.
+    """
     client = PodResourcesClient(node.root / _SOCKET)
-    names = {each["metadata"]["uid"]: each["metadata"]["name"] for each in pods or ()}
+    files = {name: (node.root / name).read_text() for name in _FILES}
     return {
-        "files": {name: _named((node.root / name).read_text(), names) for name in _FILES},
+        "files": {name: _named(text, names) if names else text for name, text in files.items()},
         "pod resources": _sorted(_answer(client.list_pods())),
         "allocatable": _sorted(_answer(client.allocatable())),
-        "pods": {each["metadata"]["name"]: _status(each) for each in pods or node.pods()},
         "metrics": {name: float(v) for name, v in _SERIES.findall(node.metrics()) if float(v)},
     }
+
+
+def device_count(node: RealKubelet | Agent) -> int:
+    """How many healthy devices it has."""
+    found = _answer(PodResourcesClient(node.root / _SOCKET).allocatable()).get("devices", ())
+    return sum(len(each["deviceIds"]) for each in found)
 
 
 def differences(one: View, other: View, place: str = "") -> list[str]:
@@ -115,9 +125,13 @@ def wait_for(seen: Callable[[], Any], wanted: Any) -> None:
         time.sleep(0.05)
 
 
-def _status(pod: Mapping[str, Any]) -> tuple[str, str, str]:
-    status = pod["status"]
-    return status["phase"], status.get("reason", ""), status.get("message", "")
+def statuses(pods: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, str, str]]:
+    """Phase, reason and message of each pod."""
+    by_name = {each["metadata"]["name"]: each["status"] for each in pods}
+    return {
+        name: (each["phase"], each.get("reason", ""), each.get("message", ""))
+        for name, each in by_name.items()
+    }
 
 
 def _answer(answer: JsonAnswer | CallRefused) -> Mapping[str, Any]:
@@ -132,8 +146,10 @@ def _sorted(value: Any) -> Any:
     return sorted(map(_sorted, value), key=repr) if isinstance(value, list) else value
 
 
-def _named(text: str, names: Mapping[str, str]) -> str:
-    """A state file with the names of pods instead of their uids."""
+def _named(text: str, names: Mapping[str, str]) -> Any:
     for uid, name in names.items():
         text = text.replace(uid, name)
-    return text
+    value = json.loads(text)
+    # Checksums are those of the texts, in which pods are sorted by their uids.
+    del value["checksum"], value["dataChecksum"]
+    return {**value, "data": json.loads(value["data"])}

@@ -46,17 +46,17 @@ class OwnMachine:
     cgroup: str
 
     def command(self, *words: str) -> list[str]:
-        """The command line that runs these words inside; the program ends with its caller."""
+        """The command line that runs these words inside; the program ends with its caller.
+
+        Programs of numalet find the kubelet at its usual place, as on any node.
+        """
         inside = ["nsenter", "--mount", "--pid", f"--target={self.pid}", "--"]
-        return [*inside, "setpriv", "--pdeathsig", "KILL", "--", *words]
+        usual = ["env", "--unset=NUMALET_KUBELET_ROOT"]
+        return [*inside, "setpriv", "--pdeathsig", "KILL", "--", *usual, *words]
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """The end of a program inside, and what it wrote."""
-        # Programs of numalet find the kubelet at its usual place, as on any node.
-        own = {k: v for k, v in os.environ.items() if k != "NUMALET_KUBELET_ROOT"}
-        return subprocess.run(
-            self.command(*words), capture_output=True, text=True, check=False, env=own
-        )
+        return subprocess.run(self.command(*words), capture_output=True, text=True, check=False)
 
     def path(self, inside: str) -> Path:
         """Where the host has a file of one of the folders that are empty at first."""

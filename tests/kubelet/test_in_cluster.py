@@ -1,0 +1,149 @@
+"""A kubelet that is a node of a control plane, and an agent that is given the same pods."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from cluster import manifests
+from kubelet import views
+from kubelet.node_pods import GPU, container, pod
+from kubelet.views import Agent
+from machines.guests import tarball
+from running import control_plane, control_plane_programs, real_kubelet
+from running.control_plane import ControlPlane
+from running.kubelet_programs import KubeletPrograms
+from running.real_kubelet import NODE, ROOT, RealKubelet
+from running.server_programs import ServerProgram
+
+MACHINE: Final = "n2c8-interleaved"
+SETTINGS: Final = {
+    "cpuManagerPolicy": "static",
+    "memoryManagerPolicy": "Static",
+    "topologyManagerPolicy": "restricted",
+    "topologyManagerScope": "pod",
+    "reservedSystemCPUs": "0",
+    "kubeReserved": {"memory": "100Mi"},
+    "reservedMemory": [{"numaNode": 0, "limits": {"memory": "100Mi"}}],
+}
+DEVICES: Final = ("g0@0", "g1@0", "g2@1", "g3@1")
+NOW: Final = {"gracePeriodSeconds": 0}
+
+
+@dataclass
+class Cluster:
+    """The control plane, its node, and the agent; ``path`` is that of the pods in both APIs."""
+
+    plane: ControlPlane
+    kubelet: RealKubelet
+    agent: Agent
+    path: str
+    phases: dict[str, str] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    """Of all pods that ever were, by the uids that each of both gave them."""
+
+    def add(self, made: dict[str, Any], phase: str = "Running") -> None:
+        """Bind the pod to the node, give the agent what the API server made of it, and compare."""
+        made["spec"] |= {"nodeName": NODE, "tolerations": [{"operator": "Exists"}]}
+        bound = self.plane.create(self.path, made)
+        name = bound["metadata"]["name"]
+        given = {**made, "spec": bound["spec"]}
+        self.agent.asked(lambda client: client.post(self.path, given))
+        self.phases[name] = phase
+        self.agree()
+
+    def remove(self, name: str) -> None:
+        """Delete the pod, and compare when it is gone."""
+        self.plane.request("DELETE", f"{self.path}/{name}")
+        self.agent.asked(lambda client: client.delete(f"{self.path}/{name}", NOW))
+        del self.phases[name]
+        self.agree()
+
+    def restart(self) -> None:
+        """Kill both, start both again, and compare."""
+        self.agent.server.kill()
+        self.kubelet.kubelet.restart()
+        self.agent.server.start()
+        self.agree()
+
+    def agree(self) -> None:
+        """Wait until both have decided on all pods; then all that they show is the same."""
+        for pods in (self._bound, self.agent.pods):
+            views.wait_for(partial(_phases, pods), self.phases)
+        views.wait_for(self._differences, [])
+
+    def device_counts(self) -> tuple[int, int, int]:
+        """How many the API server, the kubelet and the agent know of."""
+        node = self.plane.request("GET", f"/api/v1/nodes/{NODE}").json()
+        counted = int(node.get("status", {}).get("allocatable", {}).get(GPU, 0))
+        return counted, views.device_count(self.kubelet), views.device_count(self.agent)
+
+    def _bound(self) -> list[dict[str, Any]]:
+        return list(self.plane.get(self.path)["items"])
+
+    def _differences(self) -> list[str]:
+        ours, theirs = self._bound(), self.agent.pods()
+        self.names |= {e["metadata"]["uid"]: e["metadata"]["name"] for e in (*ours, *theirs)}
+        found = views.differences(views.statuses(ours), views.statuses(theirs))
+        kubelet, agent = (views.of(each, self.names) for each in (self.kubelet, self.agent))
+        return found + views.differences(kubelet, agent)
+
+
+def _phases(pods: Any) -> dict[str, str]:
+    return {each["metadata"]["name"]: each["status"]["phase"] for each in pods()}
+
+
+@contextmanager
+def cluster(programs: KubeletPrograms, folder: Path) -> Iterator[Cluster]:
+    """A control plane with a node, device plugins, and an agent."""
+    of_plane = control_plane_programs.in_folder(programs.kubelet_folder)
+    assert not isinstance(of_plane, str), of_plane
+    file = tarball(MACHINE)
+    with control_plane.running(of_plane, folder) as plane:
+        plane.apply(*manifests.DEFINITIONS)
+        plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=200s")
+        path = f"/api/v1/namespaces/{plane.namespace()}/pods"
+        config = plane.kubeconfig
+        with (
+            real_kubelet.running(programs, folder, file, SETTINGS, config) as kubelet,
+            views.agent(folder, file, kubelet) as agent,
+            _program(folder, "kubelet-devices", kubelet.own.command(*_plugin(ROOT))),
+            _program(folder, "agent-devices", _plugin(str(agent.root))),
+        ):
+            made = Cluster(plane, kubelet, agent, path)
+            views.wait_for(made.device_counts, (len(DEVICES),) * 3)
+            made.agree()
+            yield made
+
+
+def _plugin(root: str) -> list[str]:
+    devices = [f"--device={each}" for each in DEVICES]
+    return [sys.executable, "-m", "numalet", "sample-device-plugin", *devices, f"--root={root}"]
+
+
+@contextmanager
+def _program(folder: Path, name: str, command: list[str]) -> Iterator[ServerProgram]:
+    program = ServerProgram(name, command, folder / f"{name}.log", lambda: True)
+    program.start()
+    try:
+        yield program
+    finally:
+        program.kill()
+
+
+def test_devices_and_pods_of_an_api_server(programs: KubeletPrograms, folder: Path) -> None:
+    with cluster(programs, folder) as node:
+        node.add(pod("device", container("main", "1", "100Mi", "1")))
+        node.add(pod("both", container("one", "1", "50Mi"), container("other", "1", "50Mi", "2")))
+        node.add(pod("many", container("main", "1", "50Mi", "3")), "Failed")
+        node.add(pod("wide", container("main", "8", "50Mi")), "Failed")
+        node.add(pod("shared", container("main", "100m", "50Mi", is_limited=False)))
+        node.restart()
+        node.remove("device")
+        node.add(pod("next", container("main", "2", "200Mi", "1")))
+        node.restart()
