@@ -92,6 +92,7 @@ class CheckOptions(Options):
         "Compare with this release: say what changes from --release to it.", "RELEASE", "--and"
     )
     explain: str | None = option("Explain a code and exit.", "CODE")
+    ignore_kubelet: bool = kubelet.IGNORE_KUBELET
     flags: kubelet.KubeletFlags
 
 
@@ -116,6 +117,7 @@ def check(options: CheckOptions) -> None:
         **options.pod_choice.fields(),
         **options.devices.fields(),
         state_dir=options.state_dir,
+        uses_kubelet=not options.ignore_kubelet,
         choice=_choice(options),
     )
     if options.and_release is not None:

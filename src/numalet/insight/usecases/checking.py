@@ -21,9 +21,8 @@ from numalet.insight.lint.choosing import LintChoice
 from numalet.insight.lint.rows import FindingRow
 from numalet.insight.lint.rules import Checked
 from numalet.insight.lint.subject import LintSubject
-from numalet.insight.usecases import live_host
-from numalet.insight.usecases.kubelet_at_hand import with_kubelets
-from numalet.io.devices import devices_on
+from numalet.insight.usecases import kubelet_at_hand, live_host
+from numalet.insight.usecases.kubelet_at_hand import UsedKubelet, with_kubelets
 from numalet.io.documents.claims import device_claims
 from numalet.io.documents.claims.device_claims import LoadedClaims
 from numalet.io.documents.cluster import node_labels as node_identities
@@ -54,7 +53,8 @@ class CheckInputs(Value, kw_only=True):
     """The arguments of the user.
 
     ``devices`` are texts such as ``example.com/gpu=gpu0@0,gpu1@1``; ``device_file`` contains the
-    same. ``pods_run``: the pods run on the node and are admitted again (``PodOptions``).
+    same. ``pods_run``: the pods run on the node and are admitted again (``PodOptions``). With
+    ``uses_kubelet`` a kubelet on this machine provides the inputs that the user does not name.
     """
 
     machine: MachineChoice = field(default_factory=MachineChoice)
@@ -67,6 +67,7 @@ class CheckInputs(Value, kw_only=True):
     devices: Sequence[str] = ()
     device_file: str | None = None
     state_dir: Path | None = None
+    uses_kubelet: bool = False
     choice: LintChoice = field(default_factory=LintChoice)
 
 
@@ -143,6 +144,11 @@ class CheckParts(Value):
     claims: _Part[LoadedClaims]
     places: Mapping[str, Location]
     files: _Part[Mapping[str, str]]
+    kubelet: UsedKubelet | None = None
+
+    def asked(self, pieces: CheckInputs) -> CheckInputs:
+        """Return the arguments with the configuration of this machine's kubelet, if it is used."""
+        return pieces if self.kubelet is None else replace(pieces, config=self.kubelet.sources)
 
 
 class ReadSubject(Value):
@@ -156,13 +162,22 @@ def check(pieces: CheckInputs) -> CheckResult:
     Raises:
         BadInput: One of them cannot be read.
     """
-    return _judged(pieces, parts_of(pieces))
+    parts = parts_of(pieces)
+    return _judged(parts.asked(pieces), parts)
 
 
 def parts_of(pieces: CheckInputs) -> CheckParts:
-    """Read all parts of a check. Raises ``BadInput`` if an input is named twice."""
+    """Read all parts of a check.
+
+    Raises:
+        BadInput: An input is named twice, or the configuration of this machine's kubelet cannot be
+            read.
+    """
     # Two readers of the standard input would each get a part of it.
     yaml_source.refuse_second_reader((*pieces.pods, pieces.config.config_file))
+    is_meant = pieces.uses_kubelet and pieces.machine.text is None
+    kubelet = kubelet_at_hand.used(pieces.config, is_live=is_meant, root=pieces.state_dir)
+    pieces = replace(pieces, config=kubelet.sources)
     machine = _read(pieces.machine.open)
     inputs = _inputs(pieces)
     pods = _read(lambda: _pods(pieces, inputs))
@@ -170,9 +185,9 @@ def parts_of(pieces: CheckInputs) -> CheckParts:
     sources = _with_kubelets(pieces, pods.value, is_live=pieces.machine.text is None)
     gathered = _read(partial(kubelet_config.gather, sources))
     config = _loaded(gathered, sources.release, sources.kubelets)
-    files = _read(lambda: _state_files(pieces))
+    files = _read(lambda: kubelet.files or _state_files(pieces))
     places = {} if pods.value is None else _pod_places(pieces, inputs, pods.value)
-    return CheckParts(machine, gathered, config, pods, claims, places, files)
+    return CheckParts(machine, gathered, config, pods, claims, places, files, kubelet)
 
 
 def with_release(parts: CheckParts, release: Release) -> CheckParts:
@@ -286,7 +301,8 @@ def subject_of(pieces: CheckInputs, parts: CheckParts) -> ReadSubject:
     files = parts.files.get(findings)
     devices = None
     if machine is not None:
-        on_it = partial(devices_on, machine, pieces.device_file, pieces.devices)
+        named = pieces.device_file, pieces.devices
+        on_it = partial(kubelet_at_hand.devices_on, machine, *named, parts.kubelet)
         devices = findings.collect(on_it)
     findings.raise_errors()
     assert machine is not None
@@ -308,7 +324,8 @@ def subject_of(pieces: CheckInputs, parts: CheckParts) -> ReadSubject:
         identity=identity,
         claims=claims.documents,
     )
-    noticed = (*config.warnings, *pods.notes, *claims.notes, *machine.reading_notes)
+    used = () if parts.kubelet is None else parts.kubelet.notes
+    noticed = (*used, *config.warnings, *pods.notes, *claims.notes, *machine.reading_notes)
     return ReadSubject(subject, noticed)
 
 

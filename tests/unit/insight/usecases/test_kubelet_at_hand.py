@@ -234,3 +234,23 @@ def test_commands_use_the_kubelet_unless_it_is_ignored(
     assert compared.out != ignored.out
     (root / "pods/uid-1").rmdir()
     assert numalet("simulate", str(manifest)).status == 0
+
+
+def test_check_judges_the_kubelet_of_this_machine(
+    proc: Path, root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not Path("/sys/devices/system/cpu/cpu0").exists():
+        pytest.skip("there is no /sys here")
+    start(proc, root)
+    (root / "config.yaml").write_text("cpuManagerPolicy: statik\n")
+    numalet = Runner(capsys)
+
+    judged = numalet("check", "-o", "json")
+    assert judged.status == 1, judged.out
+    assert "statik" in judged.out
+    assert "numalet uses this machine's kubelet" in judged.out
+    for other in (["--ignore-kubelet"], ["-m", "2n8c1t", "--memory-per-node", "8Gi"]):
+        assert "statik" not in numalet("check", "-o", "json", *other).out
+    named = tmp_path / "named.yaml"
+    named.write_text("cpuManagerPolicy: none\n")
+    assert "statik" not in numalet("check", "-o", "json", "-c", str(named)).out
