@@ -11,11 +11,14 @@ import json
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from machines.guests import FIGURES
+from numalet.core.model import cpu_set
 from numalet.core.model.findings import BadInput
 from numalet.io.agent_client.client import AgentClient
 from numalet.io.agent_client.places import SOCKET_NAME
@@ -103,6 +106,30 @@ def device_count(node: RealKubelet | Agent) -> int:
     """How many healthy devices it has."""
     found = _answer(PodResourcesClient(node.root / _SOCKET).allocatable()).get("devices", ())
     return sum(len(each["deviceIds"]) for each in found)
+
+
+def available(node: RealKubelet, machine: str) -> dict[str, dict[str, int]]:
+    """What is free on each NUMA node of this capture, computed from PodResources alone."""
+    client = PodResourcesClient(node.root / _SOCKET)
+    of_node = FIGURES[machine]["nodes"]
+    free: dict[str, Counter[str]] = {f"node-{each['id']}": Counter() for each in of_node}
+    place_of = {cpu: f"node-{e['id']}" for e in of_node for cpu in cpu_set.parse(e["cpus"])}
+    pods = _answer(client.list_pods()).get("podResources", ())
+    held = [each for pod in pods for each in pod["containers"]]
+    for sign, resources in [(1, _answer(client.allocatable())), *((-1, each) for each in held)]:
+        for cpu in resources.get("cpuIds", ()):
+            free[place_of[int(cpu)]]["cpu"] += sign
+        for block in resources.get("memory", ()):
+            free[_place(block)][block["memoryType"]] += sign * int(block["size"])
+        for devices in resources.get("devices", ()):
+            free[_place(devices)][devices["resourceName"]] += sign * len(devices["deviceIds"])
+    return {place: dict(amounts) for place, amounts in free.items()}
+
+
+def _place(block: Mapping[str, Any]) -> str:
+    """The only NUMA node of memory or devices; the answer leaves out an id that is 0."""
+    (node,) = block["topology"]["nodes"]
+    return f"node-{node.get('ID', 0)}"
 
 
 def differences(one: View, other: View, place: str = "") -> list[str]:
