@@ -56,7 +56,9 @@ def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SIL
         after = remove(roster, after, uid)
     # As in the kubelet, a rejected pod's allocations stay until the next admission (unless
     # ``release_at_once``).
-    left = () if rejection is None else leftovers(roster, after, pod.uid)
+    left: tuple[ContainerKey, ...] = ()
+    if rejection is not None and not after.has_nothing_of(pod.uid, snapshot):
+        left = leftovers(roster, after, pod.uid)
     if left:
         after = after.with_one_more_stale(pod.uid)
     return Decision(

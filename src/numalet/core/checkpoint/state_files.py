@@ -64,9 +64,12 @@ def _text(
     ledger: L, write: Callable[[str, L, ReleaseRules], str], policy: str, rules: ReleaseRules
 ) -> str:
     """Return a ledger's text, cached in it: most decisions leave some ledgers unchanged."""
-    formats = rules.state_files_have_pods, rules.state_files_have_data
-    name = f"text {policy} {formats} {rules.state_files_have_baselines}"
-    return kept(ledger, name, write, policy, ledger, rules)
+    cached = ledger.__dict__.get("text")
+    # Another release or policy writes another text; a ledger rarely meets a second one.
+    if cached is None or cached[0] is not rules or cached[1] != policy:
+        cached = ledger.__dict__["text"] = (rules, policy, write(policy, ledger, rules))
+    text: str = cached[2]
+    return text
 
 
 def _as_read(snapshot: Snapshot, name: str, content: object) -> str | None:

@@ -159,6 +159,20 @@ class Snapshot(Value, kw_only=True, dict=True):
             return known
         return known.union(uids)
 
+    def has_nothing_of(self, pod_uid: str, before: Snapshot) -> bool:
+        """Return whether a pod surely has no record: it had none before, and got none since."""
+        stale = before.may_be_stale
+        return (
+            stale is not None
+            and pod_uid not in stale
+            and pod_uid not in before.pods
+            and not before.assumed
+            and self.memory is before.memory
+            and self.cpu is before.cpu
+            and self.device is before.device
+            and self.extra_ledgers is before.extra_ledgers
+        )
+
     def gone(self, may_be_stale: frozenset[str] | None) -> tuple[str, ...] | None:
         """Return these pods sorted, if all their containers are inactive."""
         if may_be_stale is None or self.assumed:

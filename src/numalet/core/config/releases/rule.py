@@ -30,10 +30,6 @@ class Rule:
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
-    def __get__(self, rules: object | None, owner: type) -> Any:
-        # A rule that holds is in the instance, and found there first.
-        return self if rules is None else False
-
 
 def rule(sentence: str, *, kubelet: str, test: str, is_of_words: bool = False) -> Any:
     """Declare a rule; it is a ``bool`` in every instance."""
@@ -54,7 +50,8 @@ class Rules:
         unknown = holding.keys() - self.stated.keys()
         if unknown:
             raise TypeError(f"no rule is called {', '.join(sorted(unknown))}")
-        self.__dict__.update((name, True) for name, holds in holding.items() if holds)
+        # All of them, because a value of the instance is found faster than a descriptor is asked.
+        self.__dict__.update(dict.fromkeys(self.stated, False) | holding)
 
     def and_also(self, **holding: bool) -> Self:
         """Return a copy with these rules changed."""
@@ -67,7 +64,11 @@ class Rules:
         return type(self) is type(other) and self.__dict__ == other.__dict__
 
     def __hash__(self) -> int:
-        return hash(frozenset(self.__dict__))
+        return hash(frozenset(self.holding()))
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {', '.join(sorted(self.__dict__)) or 'none'}>"
+        return f"<{type(self).__name__}: {', '.join(sorted(self.holding())) or 'none'}>"
+
+    def holding(self) -> list[str]:
+        """Return the names of the rules that hold."""
+        return [name for name, holds in self.__dict__.items() if holds]
