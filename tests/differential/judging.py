@@ -31,6 +31,7 @@ class Verdict(Enum):
 
     AGREED = "agree"
     CHANCE = "depend on chance"
+    NOT_SEEN = "depend on chance and came out otherwise in all runs"
     NOT_RECORDED = "not recorded"
     DIFFERENT = "differ"
 
@@ -60,6 +61,8 @@ def judge(oracle: Oracle, scenarios: Iterable[Scenario]) -> list[Judged]:
     for at, scenario in enumerate(listed):
         if _crashed(recorded.left_out.get(scenario["name"], "")):
             first[at] = _judged_crash(oracle, scenario, first[at].reason)
+        elif first[at].verdict is Verdict.CHANCE:
+            first[at] = _judged_chance(oracle, scenario)
     doubtful = [
         scenario
         for scenario, judged in zip(listed, first, strict=True)
@@ -72,6 +75,17 @@ def judge(oracle: Oracle, scenarios: Iterable[Scenario]) -> list[Judged]:
     return [
         second.get(scenario["name"], judged) for scenario, judged in zip(listed, first, strict=True)
     ]
+
+
+def _judged_chance(oracle: Oracle, scenario: Scenario) -> Judged:
+    """Judge a scenario whose outcome varies: numalet's must be one that the kubelet has."""
+    copies = [{**scenario, "name": f"{scenario['name']}#{at}"} for at in range(CHANCE_RUNS)]
+    recorded = oracle.record(copies, runs=1, device_runs=1, failure_runs=1)
+    judged = [_judged(recorded.lines, recorded.left_out, each["name"]) for each in copies]
+    agreed = [each for each in judged if each.verdict is Verdict.AGREED]
+    if agreed:
+        return Judged(Verdict.CHANCE, agreed[0].line)
+    return Judged(Verdict.NOT_SEEN, judged[0].line, judged[0].reason, judged[0].kind)
 
 
 def _crashed(cause: str) -> bool:

@@ -75,13 +75,18 @@ class Oracle:
     release: str
 
     def record(
-        self, scenarios: Iterable[Mapping[str, Any]], *, runs: int = 1, device_runs: int = 8
+        self,
+        scenarios: Iterable[Mapping[str, Any]],
+        *,
+        runs: int = 1,
+        device_runs: int = 8,
+        failure_runs: int = 4,
     ) -> Recorded:
         """Record scenarios that all have different names."""
         lines = b"".join(msgspec.json.encode(each) + b"\n" for each in scenarios)
-        return self.record_lines(
-            lines, "-runs", str(runs), "-device-runs", str(device_runs), "-failure-runs", "4"
-        )
+        counts = {"-runs": runs, "-device-runs": device_runs, "-failure-runs": failure_runs}
+        flags = [part for name, count in counts.items() for part in (name, str(count))]
+        return self.record_lines(lines, *flags)
 
     def record_lines(self, lines: bytes, *flags: str) -> Recorded:
         """Record lines, with flags of the oracle's command ``record``.
