@@ -60,7 +60,7 @@ def container(
             cpus=cpus(snapshot, pod.uid, name),
             memory_nodes=memory_nodes(limits.nodes, snapshot, pod, name) or None,
             memory_max_bytes=_whole(limits, memory_limit),
-            memory_high_bytes=_high(limits, spec),
+            memory_high_bytes=_high(limits, pod, spec),
             memory_min_bytes=_asked_protection(limits, pod, spec),
             swap_max_bytes=0,
             hugetlb_max_bytes=_huge_pages(limits, most),
@@ -145,7 +145,7 @@ def pod(limits: Limits, snapshot: Snapshot, of: Pod) -> CgroupSettings:
     requests, most = pod_demand.effective_requests(of), pod_demand.effective_limits(of)
     containers = tuple(of.containers())
     is_best_effort = of.qos_class is QosClass.BEST_EFFORT
-    whole = of.pod_level.limits if of.pod_level is not None and of.pod_level.count else NO_RESOURCES
+    whole = _whole_limits(of)
     # A pod has a quota only if each of its containers is limited, or the pod itself.
     limits_cpu = not is_best_effort and (
         cgroup_settings.all_have(containers, resources.CPU) or _milli(whole) > 0
@@ -165,6 +165,7 @@ def pod(limits: Limits, snapshot: Snapshot, of: Pod) -> CgroupSettings:
         memory_max_bytes=(
             _whole(limits, _amount(most, resources.MEMORY)) if limits_memory else None
         ),
+        memory_high_bytes=_high_of_pod(limits, of, requests, most) if limits_memory else None,
         memory_min_bytes=_protected(limits, (of,)),
         hugetlb_max_bytes=_huge_pages(limits, requests),
         pids_max=limits.pids_per_pod,
@@ -206,15 +207,39 @@ def _huge_pages(limits: Limits, amounts: Resources) -> Mapping[int, int]:
     )
 
 
-def _high(limits: Limits, spec: Container) -> int | None:
+def _high(limits: Limits, pod: Pod, spec: Container) -> int | None:
     """Return where MemoryQoS begins to throttle a container whose request is not its limit."""
     request, limit = (_amount(each, resources.MEMORY) for each in (spec.requests, spec.limits))
-    if limits.throttling_thousandths is None or request == limit:
+    if limits.throttling_thousandths is None:
+        return None
+    if request == limit and (request or not limits.throttles_pods):
+        return None
+    # The cgroup of the pod throttles it, see ``_high_of_pod``.
+    if not limit and limits.throttles_pods and _amount(_whole_limits(pod), resources.MEMORY):
         return None
     ceiling = limit or _amount(limits.allocatable, resources.MEMORY)
     return cgroup_settings.memory_high_bytes(
         request, ceiling, limits.throttling_thousandths, limits.page_bytes
     )
+
+
+def _high_of_pod(limits: Limits, pod: Pod, requests: Resources, most: Resources) -> int | None:
+    """Return where MemoryQoS begins to throttle a pod with pod-level resources.
+
+    Kubelet: ``cm.ApplyPodLevelMemoryHigh``, v1.37.
+    """
+    request, limit = (_amount(each, resources.MEMORY) for each in (requests, most))
+    is_whole = pod.pod_level is not None and pod.pod_level.count and limits.throttles_pods
+    if limits.throttling_thousandths is None or not is_whole or request == limit:
+        return None
+    return cgroup_settings.memory_high_bytes(
+        request, limit, limits.throttling_thousandths, limits.page_bytes
+    )
+
+
+def _whole_limits(pod: Pod) -> Resources:
+    whole = pod.pod_level
+    return whole.limits if whole is not None and whole.count else NO_RESOURCES
 
 
 def _asked_protection(limits: Limits, pod: Pod, spec: Container) -> int | None:

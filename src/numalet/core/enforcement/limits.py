@@ -30,8 +30,8 @@ class Limits(Value, kw_only=True):
     the system and the kubelet, but with eviction thresholds. ``allocatable`` excludes these too.
     ``page_sizes`` are those of the machine's huge pages, in bytes. ``period_us`` is the period of
     quotas, if CPU limits are quotas at all (``has_quotas``). ``throttling_thousandths`` is
-    MemoryQoS's factor, if it throttles; ``classes_with_memory`` are the classes whose requests it
-    protects. ``nodes`` are the machine's.
+    MemoryQoS's factor, if it throttles, and pods as a whole too if ``throttles_pods``;
+    ``classes_with_memory`` are the classes whose requests it protects. ``nodes`` are the machine's.
     """
 
     capacity_bytes: int
@@ -45,6 +45,7 @@ class Limits(Value, kw_only=True):
     pids_for_pods: int | None = None
     oom_group: bool = True
     throttling_thousandths: int | None = None
+    throttles_pods: bool = False
     classes_with_memory: frozenset[QosClass] = frozenset()
     quota_on_exclusive_cpus: bool = True
     nodes: tuple[NumaNodeInfo, ...] = ()
@@ -97,6 +98,7 @@ def resolve(
         pids_for_pods=None if kernel.tasks is None else for_pods[_PIDS].value,
         oom_group=not config.single_process_oom_kill,
         throttling_thousandths=_throttling_thousandths(config, rules) if has_qos else None,
+        throttles_pods=rules.whole_pods_are_throttled,
         classes_with_memory=_classes_with_memory(config, rules) if has_qos else frozenset(),
         quota_on_exclusive_cpus=(
             behaviour.exclusive_cpus_have_quota and not rules.exclusive_cpus_have_no_quota

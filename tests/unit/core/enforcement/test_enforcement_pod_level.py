@@ -12,6 +12,7 @@ from numalet.core.config import feature_gates
 from numalet.core.config.behaviour import EXACT
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases import table
+from numalet.core.config.releases.release import ReleaseRules
 from numalet.core.enforcement import desired, limits
 from numalet.core.enforcement.cgroup_settings import NO_QUOTA, CgroupSettings
 from numalet.core.managers.cpu.ledger import CpuLedger
@@ -19,7 +20,7 @@ from numalet.core.model import pod_demand
 from numalet.core.model.pod import Container, Pod, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.snapshot.snapshot import Snapshot
-from values import builders
+from values import builders, whole_pods
 
 GI = 1 << 30
 MI = 1 << 20
@@ -153,3 +154,27 @@ def test_later_releases_throttle_by_a_given_factor_alone(
     assert (None if found is None else found // MI * MI) == high
     guaranteed = builders.pod("u", container, qos=QosClass.GUARANTEED)
     assert desired.pod(resolved, Snapshot(), guaranteed).memory_min_bytes == 512 * MI
+
+
+@pytest.mark.parametrize("release", ["1.36", "1.37"])
+def test_later_releases_throttle_a_pod_as_a_whole(release: str) -> None:
+    config = KubeletConfig(feature_gates={"MemoryQoS": True}, memory_throttling_factor=0.5)
+    resolved = limits.resolve(config, MACHINE, replace(EXACT, release=table.of_name(release)))
+    of = whole_pods.pod(
+        "u",
+        {"requests": {"memory": "512Mi"}, "limits": {"memory": "1Gi"}},
+        {"c0": {"requests": {"memory": "256Mi"}}, "c1": {"limits": {"memory": "256Mi"}}},
+    )
+    pod = counting.counted(of, ReleaseRules(pod_level_resources_count=True))
+    best_effort = builders.pod("v", Container("c"), qos=QosClass.BEST_EFFORT)
+
+    def high(which: Pod, name: str) -> int | None:
+        return desired.container(resolved, Snapshot(), which, name).cgroup.memory_high_bytes
+
+    whole = desired.pod(resolved, Snapshot(), pod).memory_high_bytes
+    others = (high(pod, "c0") is None, high(best_effort, "c") is None)
+    if release == "1.36":
+        assert (whole, *others) == (None, False, True)
+    else:
+        assert (whole, *others) == (768 * MI, True, False)
+    assert high(pod, "c1") is None

@@ -37,6 +37,14 @@ class RunningRules(Rules):
         test="tests/unit/core/enforcement/test_enforcement_pod_level.py"
         "::test_later_releases_throttle_by_a_given_factor_alone",
     )
+    whole_pods_are_throttled: bool = _rule(
+        "With MemoryQoS a pod with a memory limit in spec.resources has memory.high itself, and "
+        "its containers without a limit do not. BestEffort containers are throttled below the "
+        "node's allocatable memory.",
+        kubelet="cm.ApplyPodLevelMemoryHigh, kuberuntime.generateLinuxContainerResources",
+        test="tests/unit/core/enforcement/test_enforcement_pod_level.py"
+        "::test_later_releases_throttle_a_pod_as_a_whole",
+    )
     exclusive_cpus_have_no_quota: bool = _rule(
         "A container with exclusive CPUs has no CPU quota, and neither has a pod with such a "
         "container.",

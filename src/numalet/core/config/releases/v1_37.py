@@ -107,6 +107,7 @@ V1_37: Final = later(
         "pod_resources_show_whole_pods": When(on=("PodLevelResourceManagers",)),
         "pod_sysctls_are_checked": ALWAYS,
         "throttling_has_no_default": ALWAYS,
+        "whole_pods_are_throttled": When(on=("MemoryQoS",)),
         "state_files_have_data": ALWAYS,
         "state_files_have_baselines": When(on=("InPlacePodVerticalScalingExclusiveCPUs",)),
         "first_cpu_format_is_gone": ALWAYS,
