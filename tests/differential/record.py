@@ -92,6 +92,15 @@ def report(title: str, old: Mapping[str, bytes], new: Mapping[str, bytes]) -> in
     return sum(name not in _CHANCE for name, _, _ in found)
 
 
+def write_gates(oracle: oracle_program.Oracle, older: str, folder: Path) -> None:
+    """Write the gates that differ from an older release, as ``v1_NN.py`` has them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"gates-{oracle.release}.py"
+    kubelets = gates.of_kubelet(oracle)
+    file.write_text(gates.source(table.of_name(older).gates, kubelets) + "\n")
+    print(f"{file}: the feature gates that differ from {older}", flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("version", help="version of Kubernetes, such as 1.37.2")
@@ -101,24 +110,20 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     release = oracle_program.release_of(arguments.version)
+    older = before(release)
     given = by_name(_given(arguments.inputs)) if arguments.inputs else inputs(release)
     try:
         oracle = oracle_program.build(arguments.version)
-        kubelets = gates.of_kubelet(oracle)
+        write_gates(oracle, older, arguments.into)
         recorded = oracle.record_lines(b"".join(given.values()), "-keep-marks")
     except oracle_program.OracleFailedError as error:
         print(f"cannot record: {error}", file=sys.stderr)
         return 2
-    arguments.into.mkdir(parents=True, exist_ok=True)
     file = arguments.into / f"vectors-{release}.jsonl.gz"
     file.write_bytes(gzip.compress(b"".join(recorded.lines.values()), mtime=0))
     print(f"{file}: {len(recorded.lines)} scenarios of {arguments.version}")
     for name, cause in recorded.left_out.items():
         print(f"  left out: {name}: {cause}")
-    older = before(release)
-    gates_file = arguments.into / f"gates-{release}.py"
-    gates_file.write_text(gates.source(table.of_name(older).gates, kubelets) + "\n")
-    print(f"{gates_file}: the feature gates that differ from {older}")
     report(f"compared with {older}", stored_lines(older), recorded.lines)
     known = {name: line for name, line in given.items() if _is_of(line, release)}
     if not known:
