@@ -82,7 +82,7 @@ def test_pods_that_wait_for_a_node_are_not_replayed(
     assert (explained.err, compared.err, asked.err) == (note, note, "")
     assert (explained.status, asked.status) == (0, 0)
     assert "pods: 2\n" in compared.out
-    assert simulated.out.startswith("ignored: 2 (not scheduled)\n")
+    assert simulated.out.startswith("release: 1.37\nignored: 2 (not scheduled)\n")
 
 
 def test_a_pod_of_a_whole_cluster_is_explained_on_its_own_node(
@@ -285,7 +285,7 @@ def test_a_kubelet_that_does_not_start_explains_nothing(
 ) -> None:
     ended = numalet("explain", "-m", "9n1c1t", *FLAGS, str(pods), "-o", form)
     assert ended.status == 2
-    assert "the kubelet would not start" in ended.err
+    assert "the kubelet v1.37 would not start" in ended.err
     assert bool(ended.out) == (form == "json")
     if ended.out:
         assert document(ended)["start_error_stage"] == "topology-manager"

@@ -52,7 +52,7 @@ def test_copies_of_a_pod_land_where_the_kubelets_admit_them(numalet: Runner, dum
     lines = ended.out.splitlines()
     assert lines[0] == f"{SMALL}: 9 fit"
     assert lines[2].split()[:3] == ["1", "gpu-3", "1"]
-    assert lines[-1] == "Nodes: 3 published."
+    assert lines[-1] == "Nodes: 3 published; kubelet v1.32."
 
 
 def test_a_pod_that_does_not_fit_is_refused_for_counted_reasons(numalet: Runner, dump: str) -> None:

@@ -64,7 +64,7 @@ async def test_a_cluster_is_listed_and_answered_about(fleet: Live) -> None:
     ended = await fleet("fit", BIG)
     assert ended.status == 1
     assert "2  4 of nvidia.com/gpu free, 2 on each NUMA node" in ended.out
-    assert ended.out.splitlines()[-1] == "Nodes: 2 published."
+    assert ended.out.splitlines()[-1] == "Nodes: 2 published; kubelet v1.32."
 
 
 async def test_a_cluster_without_nodes_has_no_answer(fleet: Live, server: FakeApiServer) -> None:

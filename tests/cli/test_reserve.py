@@ -220,7 +220,7 @@ def test_other_reasons_not_to_start_are_reported(numalet: Runner) -> None:
         1,
         "--reserved-memory=0:memory=2610Mi;1:memory=2610Mi\n",
     )
-    assert "the kubelet would still not start: invalid configuration" in ended.err
+    assert "the kubelet v1.37 would still not start: invalid configuration" in ended.err
     document = numalet("reserve", "-c", "kubelet.yaml", *SHAPE, "-o", "json")
     assert json.loads(document.out)["start_error"].startswith("invalid configuration")
 

@@ -55,7 +55,7 @@ def test_without_the_memory_manager_nothing_is_reserved(numalet: Runner) -> None
     ended = numalet("simulate", "-m", "2n4c2t", "--memory-per-node=128Gi", GUARANTEED)
 
     assert (ended.status, ended.err) == (0, "")
-    assert ended.out.splitlines()[1].split() == ["default/guaranteed", "Admitted", "any", "-"]
+    assert ended.out.splitlines()[2].split() == ["default/guaranteed", "Admitted", "any", "-"]
     assert "The Memory Manager is off" in ended.out
 
 
@@ -126,7 +126,9 @@ def test_a_kubelet_that_would_not_start_is_unusable_input(output: str, numalet: 
     ended = numalet.simulate("--topology-manager-policy", "sometimes", GUARANTEED, "-o", output)
 
     assert ended.status == 2
-    assert ended.err.startswith(f"error: the kubelet would not start: {text}\nerror: --topology-")
+    assert ended.err.startswith(
+        f"error: the kubelet v1.37 would not start: {text}\nerror: --topology-"
+    )
     if output == "json":
         assert json.loads(ended.out)["start_error"] == text
     else:
@@ -202,7 +204,7 @@ def test_an_empty_list_shows_the_empty_node(numalet: Runner, tmp_path: Path) -> 
 
     ended = numalet.simulate(str(path))
 
-    assert (ended.status, ended.out.splitlines()[0].split()[0]) == (0, "NODE")
+    assert (ended.status, ended.out.splitlines()[1].split()[0]) == (0, "NODE")
 
 
 @pytest.mark.parametrize("path", ["-", "/dev/stdin"])
@@ -235,7 +237,7 @@ def test_other_pods_are_ignored_and_counted(numalet: Runner, tmp_path: Path) -> 
     ended = numalet.simulate("--node-name", "a", str(path))
 
     assert ended.status == 0
-    assert ended.out.splitlines()[:2] == ["ignored: 1 (finished)", "ignored: 1 (other node)"]
+    assert ended.out.splitlines()[1:3] == ["ignored: 1 (finished)", "ignored: 1 (other node)"]
     assert "default/here  Admitted" in ended.out
 
 

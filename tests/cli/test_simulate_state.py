@@ -58,7 +58,7 @@ def test_a_pod_with_a_manifest_is_not_assumed(numalet: Runner, state: Path) -> N
     again = numalet.simulate("--state-dir", str(state), GUARANTEED)
 
     assert (again.status, again.err) == (0, "")
-    assert again.out.splitlines()[1].split()[:2] == ["default/guaranteed", "Admitted"]
+    assert again.out.splitlines()[2].split()[:2] == ["default/guaranteed", "Admitted"]
 
 
 def test_pods_keep_their_memory_until_it_is_their_turn(
@@ -81,7 +81,7 @@ def test_a_forgotten_pod_gives_its_memory_back(numalet: Runner, state: Path) -> 
     ended = numalet.simulate("--state-dir", str(state), "--forget", UID, SECOND)
 
     assert (ended.status, uids(state)) == (0, [OTHER_UID])
-    assert ended.out.startswith("forgotten: 1 (pods of the state files)\n")
+    assert ended.out.startswith("release: 1.37\nforgotten: 1 (pods of the state files)\n")
 
 
 def test_all_pods_can_be_forgotten_without_new_ones(numalet: Runner, state: Path) -> None:
@@ -117,7 +117,8 @@ def test_a_finished_pod_of_the_state_files_holds_nothing(
     assert explained.err == "note: ignored: 1 (finished)\n"
     assert "assumed running" not in explained.out + named.out
     ended = numalet.simulate("--state-dir", str(state), str(then))
-    assert ended.out.startswith("forgotten: 1 (pods of the state files)\nignored: 1 (finished)\n")
+    counts = ["forgotten: 1 (pods of the state files)", "ignored: 1 (finished)"]
+    assert ended.out.splitlines()[1:3] == counts
     assert (ended.status, uids(state)) == (0, ["new"])
 
 
@@ -343,7 +344,7 @@ def test_removals_and_restarts_are_shown(numalet: Runner, scenario: Path) -> Non
     steps = json.loads(numalet("simulate", path, "-o", "json").out)["steps"]
 
     assert ended.status == 1
-    rows = [line.split()[:2] for line in ended.out.splitlines()[1:6]]
+    rows = [line.split()[:2] for line in ended.out.splitlines()[2:7]]
     assert rows == [
         ["default/guaranteed", "Admitted"],
         ["default/second", "TopologyAffinityError"],

@@ -156,7 +156,7 @@ def test_variants_that_do_not_start_are_listed_with_their_text(numalet: Runner, 
     ended = small(numalet, "-m", "9n1c1t", pods, "--policies", "none,restricted", "--scopes=pod")
     assert ended.status == 0
     assert "no start" in ended.out
-    assert "The kubelet would not start (9n1c1t no file restricted pod):" in ended.out
+    assert "The kubelet would not start (9n1c1t no file restricted pod 1.37):" in ended.out
     alone = numalet("what-if", "-m", "9n1c1t", pods, "--policies", "restricted")
     assert alone.status == 2
 

@@ -32,7 +32,7 @@ from numalet.insight.explain.explanation_types import (
     SetDocument,
     SubjectDocument,
 )
-from numalet.wording import explanations, numbers, releases
+from numalet.wording import explanations, numbers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -101,9 +101,7 @@ def _asked(explanation: Explanation) -> Renderables:
         policy += f", scope {explanation.scope.value}"
     if explanation.mode is not Mode.EXACT:
         policy += f", {explanation.mode.value} mode"
-    if releases.is_said(explanation.release):
-        policy += f", {releases.kubelet(explanation.release)}"
-    yield from _heading(f"Asked for ({policy})")
+    yield from _heading(f"Asked for ({policy}, the kubelet v{explanation.release})")
     whole = ", ".join(f"{name} {each}" for name, each in explanation.pod.pod_requests.items())
     if whole:
         yield _indented(f"{explanations.WHOLE_POD_WORDS}: {whole}, which its containers divide")

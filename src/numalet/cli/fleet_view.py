@@ -52,7 +52,12 @@ def origins(cluster: Cluster) -> str:
     counts = [f"{count} {_ORIGINS[origin]}" for origin, count in cluster.origins().items()]
     if cluster.undecided:
         counts.append(f"{len(cluster.undecided)} undecided")
-    return f"Nodes: {', '.join(counts) or 'none'}."
+    found = cluster.releases()
+    releases = [
+        f"v{name} ({count})" if len(found) > 1 else f"v{name}" for name, count in found.items()
+    ]
+    followed = f"; kubelet {', '.join(releases)}" if releases else ""
+    return f"Nodes: {', '.join(counts) or 'none'}{followed}."
 
 
 def noted(cluster: Cluster) -> Iterator[RenderableType]:

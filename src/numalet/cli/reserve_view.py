@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from numalet.cli import output
 from numalet.cli.tables import Column, Columns, table
 from numalet.core.model import resources
-from numalet.wording import kubelet_start, numbers, releases
+from numalet.wording import kubelet_start, numbers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -68,9 +68,8 @@ def say_written(written: ChangedFile) -> None:
 
 def say_refused(refused: StartRefused, release: Release) -> None:
     """Print why the kubelet of a release would not start, although the memory adds up."""
-    kubelet = releases.kubelet(release.name)
-    text = kubelet_start.complaint(kubelet, refused).replace("would not", "would still not", 1)
-    output.say(f"error: {text}")
+    text = kubelet_start.complaint(f"the kubelet v{release.name}", refused)
+    output.say(f"error: {text.replace('would not', 'would still not', 1)}")
     output.show_findings((*refused.findings, *refused.further))
 
 

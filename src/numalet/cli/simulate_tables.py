@@ -30,7 +30,7 @@ from numalet.insight.simulate.session import (
     decisions,
 )
 from numalet.insight.simulate.simulation_document import SimulationDocument
-from numalet.wording import explanations, kubelet, kubelet_start, numbers, releases
+from numalet.wording import explanations, kubelet, kubelet_start, numbers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -43,8 +43,7 @@ def tables(
     """Draw a simulation; ``running`` counts the pods that run on the user's node."""
     if document.mode is not Mode.EXACT:
         yield Text(f"mode: {document.mode.value}")
-    if releases.is_said(document.release):
-        yield Text(f"release: {document.release}")
+    yield Text(f"release: {document.release}")
     refused = [(each.pod, each.reason) for each in document.replay_refused]
     if refused:
         lines = explanations.replay_refused(refused, running, explanations.THAT_RUN)

@@ -15,7 +15,7 @@ from numalet.core.model.findings import NOWHERE, Finding, Location, Severity
 from numalet.insight.simulate.session import Record, Session, decisions
 from numalet.io.files import state_directory
 from numalet.io.files.state_directory import StateDirectory
-from numalet.wording import kubelet_start, releases
+from numalet.wording import kubelet_start
 
 if TYPE_CHECKING:
     from numalet.cli.drawing_options import PictureFiles
@@ -38,8 +38,8 @@ def show_start_error(
     """
     root_dir = kubelet_start.ROOT_DIR if state_dir is None else str(state_dir.path)
     if refused.stage is not StartStage.NUMALET:
-        who = releases.kubelet(release.name)
-        output.complain(Severity.ERROR, kubelet_start.complaint(who, refused, root_dir))
+        text = kubelet_start.complaint(f"the kubelet v{release.name}", refused, root_dir)
+        output.complain(Severity.ERROR, text)
     findings = () if refused.is_undecided else (*refused.findings, *refused.further)
     output.show_findings(_placed(finding, state_dir) for finding in findings)
 

@@ -22,7 +22,6 @@ from numalet.insight.state.restart_check import RestartAnswer, RestoreCheck
 from numalet.insight.state.state_diff import StateDifference
 from numalet.insight.state.verify import FileReport, Soundness
 from numalet.insight.usecases.state_doctor import ReplacedStateFile, StateSource
-from numalet.wording import releases
 
 _STATUS_OF_ANSWER: Final = {
     RestartAnswer.ACCEPTED: 0,
@@ -90,7 +89,7 @@ def show_check(check: RestoreCheck, source: StateSource, chosen: OutputFormat) -
         output.print_document(document, chosen)
     if check.answer is RestartAnswer.NOT_ASKED and check.refused is not None:
         text = state_document.start_error(check.refused, _root_dir(source))
-        kubelet = releases.kubelet(check.behaviour.release.name)
+        kubelet = f"the kubelet v{check.behaviour.release.name}"
         if text is not None and not check.refused.is_undecided:
             output.complain(Severity.ERROR, f"{kubelet} would not start: {text}")
         output.show_findings((*check.refused.findings, *check.refused.further))

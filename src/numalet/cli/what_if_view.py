@@ -16,13 +16,12 @@ from numalet.core.config.rules import StartStage
 from numalet.core.model import resources
 from numalet.insight.explain import matrix
 from numalet.insight.explain.matrix import Matrix, VariantDocument, VariantRow
-from numalet.wording import explanations, kubelet_start, numbers, releases
+from numalet.wording import explanations, kubelet_start, numbers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _NAMES: Final = ("machine", "config", "policy", "scope", "options", "mode", "release")
-_RELEASE: Final = _NAMES.index("release")
 _MOST_NODES: Final = 4
 _MOST_REJECTED: Final = 20
 
@@ -90,17 +89,13 @@ def _names(row: VariantDocument) -> tuple[str, ...]:
     scope = "-" if row.policy == "none" else row.scope
     # Exact mode is the default, so show it only if the column also has native mode.
     mode_name = "" if row.mode is Mode.EXACT else row.mode.value
-    release_name = row.release if releases.is_said(row.release) else ""
-    return row.machine, row.config, row.policy, scope, shown, mode_name, release_name
-
-
-def _named(row: VariantRow, at: int) -> str:
-    """Return one of the names that differ between rows; then name the default release as well."""
-    return row.document.release if at == _RELEASE else _names(row.document)[at]
+    return row.machine, row.config, row.policy, scope, shown, mode_name, row.release
 
 
 def _name_column(at: int) -> Column[VariantRow]:
-    return Column(_NAMES[at].upper(), lambda row: breaking.name(output.printable(_named(row, at))))
+    return Column(
+        _NAMES[at].upper(), lambda row: breaking.name(output.printable(_names(row.document)[at]))
+    )
 
 
 def _admitted(row: VariantRow) -> str:
@@ -171,8 +166,8 @@ def _rejected(rows: Sequence[VariantRow]) -> Iterator[RenderableType]:
 
 def _called(row: VariantRow, differing: Sequence[int]) -> str:
     """Return the differences of the variant from the others."""
-    names = [_named(row, at) for at in differing]
-    return " ".join(name for name in names if name not in ("", "-"))
+    names = _names(row.document)
+    return " ".join(names[at] for at in differing if names[at] not in ("", "-"))
 
 
 def _differing(rows: Sequence[VariantRow]) -> list[int]:

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
+from numalet.core.config.releases import table
 from numalet.core.findings.cluster import StateFinding
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import Pod
@@ -194,6 +196,11 @@ class Cluster(Value, kw_only=True):
         for each in self.nodes.values():
             counts[each.origin] = counts.get(each.origin, 0) + 1
         return {origin: counts[origin] for origin in Origin if origin in counts}
+
+    def releases(self) -> Mapping[str, int]:
+        """Count the nodes by the release of their kubelet, oldest release first."""
+        counts = Counter(each.node.rules.behaviour.release for each in self.nodes.values())
+        return {each.name: counts[each] for each in table.RELEASES if each in counts}
 
 
 class Arrival(Value, kw_only=True):

@@ -20,11 +20,15 @@ class NodeNote(Value):
 
 
 class Origins(Value, kw_only=True):
-    """The number of nodes of each origin; ``notes`` are about nodes with a decision."""
+    """The number of nodes of each origin, and of each release of the kubelet.
+
+    ``notes`` are about nodes with a decision.
+    """
 
     published: int
     rebuilt: int
     described: int
+    releases: Mapping[str, int]
     undecided: tuple[NodeNote, ...]
     notes: tuple[NodeNote, ...]
 
@@ -53,6 +57,7 @@ def origins(cluster: Cluster) -> Origins:
         published=counts.get(Origin.PUBLISHED, 0),
         rebuilt=counts.get(Origin.REBUILT, 0),
         described=counts.get(Origin.DESCRIBED, 0),
+        releases=cluster.releases(),
         undecided=_notes(undecided),
         notes=_notes(notes),
     )
