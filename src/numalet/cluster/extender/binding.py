@@ -80,8 +80,7 @@ class BindGate(StateListener):
             async with asyncio.timeout_at(began + WAITING_SHARE * timeout):
                 await self._until_seen(asked.pod_uid)
                 # Pods without allocations do not wait.
-                if self._is_of_interest(asked):
-                    await self._until_decided(asked)
+                is_safe = self._is_of_interest(asked) and await self._until_decided(asked)
         except TimeoutError:
             # Nothing was sent, so the promise of the filter can end.
             if asked.pod_uid not in self._sent:
@@ -97,7 +96,7 @@ class BindGate(StateListener):
             return "" if is_there else f"numalet: the pod is on node {pod.pod.node_name}"
         # After PATIENCE_SECONDS without a working publisher this decides on the node's expected
         # state; a rejection by its kubelet then leads to a back-off.
-        why_not = self._decided(pod, asked.node)
+        why_not = self._why_not(pod, asked.node, is_safe=is_safe)
         if why_not:
             self._state.nodes.release(pod.pod.uid)
             return why_not
@@ -145,18 +144,19 @@ class BindGate(StateListener):
         finally:
             self._unseen.pop(uid, None)
 
-    async def _until_decided(self, asked: BindingArguments) -> None:
-        """Wait until the pod is safe, or no decision of the node is awaited."""
+    async def _until_decided(self, asked: BindingArguments) -> bool:
+        """Wait until no decision of the node is awaited, or the pod is safe; whether it is."""
         name, changed = asked.node, asyncio.Event()
         self._waiting.setdefault(name, []).append(changed)
         try:
             while True:
                 changed.clear()
                 self._state.refresh()
-                if self._state.live.is_current and (
-                    self._is_safe(asked) or not self._is_awaited(name)
-                ):
-                    return
+                if self._state.live.is_current:
+                    if self._is_safe(asked):
+                        return True
+                    if not self._is_awaited(name):
+                        return False
                 with contextlib.suppress(TimeoutError):
                     # Some conditions depend only on time.
                     async with asyncio.timeout(_AGAIN_SECONDS):
@@ -170,7 +170,7 @@ class BindGate(StateListener):
         pod, base = self._state.live.pods.get(asked.pod_uid), self._state.nodes.base(asked.node)
         if pod is None or base is None or base.is_distrusted:
             return False
-        # Without the promises of the filter, as in ``_decided``.
+        # Without the promises of the filter, as in ``_why_not``.
         sent = [each.pod.pod for each in self._sent_to(asked.node)]
         return self._state.filter.memory.orders.admits(base, sent, pod.pod)
 
@@ -201,13 +201,15 @@ class BindGate(StateListener):
             del self._sent[uid]
         return [each for each in self._sent.values() if each.node_name == name]
 
-    def _decided(self, pod: ClusterPod, name: str) -> str:
+    def _why_not(self, pod: ClusterPod, name: str, *, is_safe: bool) -> str:
         """Return why the node does not admit the pod; empty if it does."""
         base = self._state.nodes.base(name)
         if base is None:
             return "" if self._state.rules.filtering.passes_unknown else NOT_KNOWN
         if self._state.filter.is_left_alone(pod.pod, name, self._state.now_seconds()):
             return LEFT_ALONE
+        if is_safe:
+            return ""
         # Without the promises of the filter: pods that are promised but not bound may never come,
         # and a bound pod is decided by the kubelet before them.
         on = expected(base, [each.pod.pod for each in self._sent_to(name)])

@@ -31,14 +31,12 @@ from numalet.io.kube_api.pace import PACE, Pace
 PROMISE_SECONDS: Final = 30.0
 BUDGET_SHARE: Final = 0.8
 """Share of the scheduler's time-out for decisions."""
-LATE_SECONDS: Final = 0.1
-"""The scheduler may see a change this much earlier than we do."""
+LATE_SECONDS: Final = 0.4
+"""The scheduler may see a change this much earlier than we do, on a busy machine."""
 _LATE_TURNS: Final = 5
 """A process that got no CPU for a while reads in these what has come meanwhile."""
 _FEW_REFUSED: Final = 4
-"""Up to so many waiting pods each of them waits for late news, of more only one at a time."""
-_OTHERS_REST: Final = 4
-"""With more waiting pods, the others do not wait for so many times as long."""
+"""Up to so many waiting pods share the time; of more, only one at a time waits for late news."""
 MOST_SETTLED: Final = 10_000
 """Limit of remembered pods that no further call concerns."""
 _MOST_SAID: Final = 10
@@ -144,32 +142,33 @@ class ExtenderState:
     async def wait_for_late_news(
         self, pod: ClusterPod, names: Sequence[str], began_seconds: float
     ) -> None:
-        """Wait until a node admits the pod, for at most ``late_seconds``.
+        """Wait until a node admits the pod, for its part of ``late_seconds``.
 
         Call this before ``filtered``. The scheduler asks again about a waiting pod at the moment at
         which its own watch shows a change, such as a deletion. If our watch is a little later, a
         refusal would be out of date at once, and in a quiet cluster nothing wakes the pod then.
         """
-        now, uid = self.now_seconds(), pod.pod.uid
-        is_crowded = len(self._refused_by_all) > _FEW_REFUSED and uid != self._late_uid
-        rests = is_crowded and now < self._others_rest_until
+        waiting = len(self._refused_by_all | {pod.pod.uid})
+        is_crowded = waiting > _FEW_REFUSED and pod.pod.uid != self._late_uid
+        rests = is_crowded and self.now_seconds() < self._others_rest_until
         is_idle = not self.rules.late_seconds or not self.live.is_current
         if rests or is_idle or not expected_nodes.needs_decision(pod.pod):
             return
         until = began_seconds + BUDGET_SHARE * self.rules.timeout_seconds
-        turns, turn_seconds = 0, self.rules.late_seconds / _LATE_TURNS
-        loop = asyncio.get_running_loop()
-        ends_at = loop.time() + self.rules.late_seconds
+        # The scheduler waits too, so all waiting pods together do not hold it up for longer.
+        seconds = self.rules.late_seconds / min(waiting, _FEW_REFUSED)
+        loop, turns = asyncio.get_running_loop(), 0
+        ends_at = loop.time() + seconds
         while turns < _LATE_TURNS or loop.time() < ends_at:
             if not self._is_refused_by_all(pod, names, lambda: self.now_seconds() < until):
                 return
             turns += 1
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(turn_seconds):
+                async with asyncio.timeout(seconds / _LATE_TURNS):
                     await self.live.wait_for_change()
         # In a cluster with many waiting pods, later changes wake them anyway.
-        self._late_uid = uid
-        self._others_rest_until = self.now_seconds() + _OTHERS_REST * self.rules.late_seconds
+        self._late_uid = pod.pod.uid
+        self._others_rest_until = self.now_seconds() + self.rules.late_seconds
 
     def _is_refused_by_all(
         self, pod: ClusterPod, names: Sequence[str], may_go_on: Callable[[], bool]

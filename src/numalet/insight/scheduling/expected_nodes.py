@@ -78,11 +78,16 @@ class ExpectedNodes:
         self._renew(name)
 
     def promise(self, promise: Promise) -> None:
-        """Promise a pod to a node; this ends an earlier promise for it."""
-        self.release(promise.pod.pod.uid)
-        self._by_uid[promise.pod.pod.uid] = promise
-        self._on.setdefault(promise.node_name, {})[promise.pod.pod.uid] = promise
-        self._renew(promise.node_name)
+        """Promise a pod to a node; this ends an earlier promise for it on another node."""
+        uid, before = promise.pod.pod.uid, self._by_uid.get(promise.pod.pod.uid)
+        is_known = before is not None and (
+            (before.node_name, before.pod.pod) == (promise.node_name, promise.pod.pod)
+        )
+        if not is_known:
+            self.release(uid)
+        self._by_uid[uid] = self._on.setdefault(promise.node_name, {})[uid] = promise
+        if not is_known:
+            self._renew(promise.node_name)
 
     def release(self, uid: str) -> None:
         """End a promise: the pod is bound or deleted, or the scheduler tries it again."""

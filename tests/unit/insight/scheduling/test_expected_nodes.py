@@ -61,6 +61,17 @@ def test_a_pod_has_one_promise_and_the_last_one_counts() -> None:
     assert every.promised_on("a") == ()
 
 
+def test_the_same_promise_again_changes_its_time_alone() -> None:
+    every = nodes("a", "b")
+    every.promise(promise("x", "a", until_seconds=10.0))
+    on = every.nodes["a"]
+    every.promise(promise("x", "a", until_seconds=20.0))
+    assert (every.nodes["a"], every.changes) == (on, ["a"])
+    assert every.pass_time(10.0) == []
+    every.promise(promise("x", "a", until_seconds=20.0, gpus=1))
+    assert every.nodes["a"] is not on
+
+
 def test_a_promise_ends_when_its_time_is_over() -> None:
     every = nodes("a", "b")
     late, later = promise("p", "a", 10.0), promise("q", "b", 20.0)
