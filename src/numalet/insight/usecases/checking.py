@@ -144,11 +144,7 @@ class CheckParts(Value):
     claims: _Part[LoadedClaims]
     places: Mapping[str, Location]
     files: _Part[Mapping[str, str]]
-    kubelet: UsedKubelet | None = None
-
-    def asked(self, pieces: CheckInputs) -> CheckInputs:
-        """Return the arguments with the configuration of this machine's kubelet, if it is used."""
-        return pieces if self.kubelet is None else replace(pieces, config=self.kubelet.sources)
+    kubelet: UsedKubelet
 
 
 class ReadSubject(Value):
@@ -163,7 +159,7 @@ def check(pieces: CheckInputs) -> CheckResult:
         BadInput: One of them cannot be read.
     """
     parts = parts_of(pieces)
-    return _judged(parts.asked(pieces), parts)
+    return _judged(replace(pieces, config=parts.kubelet.sources), parts)
 
 
 def parts_of(pieces: CheckInputs) -> CheckParts:
@@ -232,29 +228,23 @@ def check_each(
         config = _loaded(gathered, sources.release, sources.kubelets)
         for name, choice, machine in opened:
             own = replace(pieces, config=sources, machine=choice)
-            parts = CheckParts(machine, gathered, config, pods, claims, places, files)
+            kubelet = UsedKubelet(sources=sources)
+            parts = CheckParts(machine, gathered, config, pods, claims, places, files, kubelet)
             # An input that cannot be read spoils only the combinations that need it.
             result = _read(partial(_judged, own, parts))
-            combinations.append(
-                CheckCombination(
-                    None if path is None else str(path),
-                    name,
-                    result.value,
-                    rows.rows(result.findings),
-                )
-            )
+            shown = None if path is None else str(path)
+            unusable = rows.rows(result.findings)
+            combinations.append(CheckCombination(shown, name, result.value, unusable))
     return tuple(combinations)
 
 
 def _with_kubelets(pieces: CheckInputs, pods: LoadedPods | None, *, is_live: bool) -> ConfigSources:
     """Return the configuration sources, with the kubelets that the other inputs show."""
-    if pods is None:
-        return with_kubelets(pieces.config, is_live=is_live, root=pieces.state_dir)
     return with_kubelets(
         pieces.config,
         is_live=is_live,
-        shown=pods.kubelets,
-        node_name=node_identities.name_of(pieces.node_name, pods.pods),
+        shown=() if pods is None else pods.kubelets,
+        node_name=node_identities.name_of(pieces.node_name, () if pods is None else pods.pods),
         root=pieces.state_dir,
     )
 
@@ -324,8 +314,8 @@ def subject_of(pieces: CheckInputs, parts: CheckParts) -> ReadSubject:
         identity=identity,
         claims=claims.documents,
     )
-    used = () if parts.kubelet is None else parts.kubelet.notes
-    noticed = (*used, *config.warnings, *pods.notes, *claims.notes, *machine.reading_notes)
+    notes = (*parts.kubelet.notes, *config.warnings, *pods.notes, *claims.notes)
+    noticed = (*notes, *machine.reading_notes)
     return ReadSubject(subject, noticed)
 
 

@@ -48,7 +48,7 @@ def upgrade(
     # With state files, the kubelet is replaced while the pods run.
     pieces = replace(pieces, pods_run=files is not None or pieces.state_dir is not None)
     parts = checking.parts_of(pieces)
-    pieces = parts.asked(pieces)
+    pieces = replace(pieces, config=parts.kubelet.sources)
     if before is not None:
         parts = checking.with_release(parts, before)
     first = checking.subject_of(pieces, parts)
