@@ -203,15 +203,16 @@ def _undisturbed() -> Iterator[None]:
     """Give this process and its children a real-time priority, if the user may.
 
     On a busy machine, other processes would otherwise empty the processor's caches in the middle of
-    an admission. What computes for seconds must not run so.
+    an admission. What computes for seconds must not run so. With SCHED_FIFO, a thread that computes
+    would keep out the threads of its own process that watch it.
     """
-    before = os.sched_getscheduler(0)
+    before, priority = os.sched_getscheduler(0), os.sched_getparam(0)
     with suppress(PermissionError):
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     try:
         yield
     finally:
-        os.sched_setscheduler(0, before, os.sched_param(0))
+        os.sched_setscheduler(0, before, priority)
 
 
 def _figures(kubelet_seconds: float | None, seconds: float) -> list[str]:
