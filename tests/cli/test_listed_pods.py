@@ -183,7 +183,7 @@ def test_a_rejected_pod_before_holds_nothing(numalet: Runner, tmp_path: Path) ->
         after = saved(tmp_path, text)
         found = json.loads(numalet("explain", *NODE, new, "--after", after, "-o", "json").out)
         assert "gone" not in names(found)
-    assert numalet("simulate", *NODE, after).out.startswith("ignored: 1 (finished)")
+    assert "\nignored: 1 (finished)\n" in numalet("simulate", *NODE, after).out
 
 
 def test_the_pod_that_is_asked_about_is_not_before_itself(numalet: Runner, tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_pods_before_that_the_replay_refuses_are_reported_first(
     assert (refused["pod"], refused["reason"]) == ("default/wide", "UnexpectedAdmissionError")
 
     ended = numalet("simulate", *NODE, after)
-    assert ended.out.startswith("! 1 of 2 pods that run was refused in this replay")
+    assert "\n! 1 of 2 pods that run was refused in this replay" in ended.out
     found = json.loads(numalet("simulate", *NODE, after, "-o", "json").out)
     assert [each["pod"] for each in found["replay_refused"]] == ["default/wide"]
 

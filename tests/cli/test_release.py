@@ -85,6 +85,7 @@ def test_the_refusal_of_a_release_names_the_nearest_one(numalet: Runner) -> None
 def test_the_kubelet_that_is_judged_is_named(numalet: Runner) -> None:
     assert numalet(*CHECK, "--release", "1.36").out.startswith("The kubelet v1.36 would start")
     assert "release: 1.36" in numalet(*SIMULATE, "--release", "1.36").out
+    assert f"release: {DEFAULT.name}" in numalet(*SIMULATE).out
     refused = numalet(*SIMULATE, "--release", "1.36", "--feature-gates", "Nonsense=true")
     assert "the kubelet v1.36 would not start" in refused.err
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 RELEASE_HELP: Final = (
     "Release of the kubelet to follow, such as 1.34 or v1.34.9. Default: that of the detected"
-    " kubelet, else the newest."
+    " kubelet, else 1.37."
 )
 
 

@@ -64,7 +64,7 @@ class WhatIfOptions(Options):
     )
     release: list[str] = option(
         "Releases of the kubelet, such as 1.32,1.36; repeatable. Default: that of the"
-        " configuration, or of the detected kubelet, else the newest.",
+        " configuration, or of the detected kubelet, else 1.37.",
         "RELEASE,...",
         autocompletion=node_options.release_names,
     )
