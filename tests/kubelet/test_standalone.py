@@ -107,3 +107,13 @@ def test_cores_and_numa_nodes(programs: KubeletPrograms, folder: Path) -> None:
         node.add(pod("ending", ending, restartPolicy="Never"), "Succeeded")
         node.add(pod("next", container("main", "2", "50Mi")))
         node.restart()
+
+
+def test_memory_of_several_numa_nodes(programs: KubeletPrograms, folder: Path) -> None:
+    with both(programs, folder, "n4c8-2x2dies", topologyManagerPolicy="best-effort") as node:
+        node.add(pod("wide", container("main", "2", "700Mi")))
+        node.add(pod("small", container("main", "1", "100Mi"), container("more", "1", "50Mi")))
+        node.add(pod("large", container("main", "1", "1900Mi")), "Failed")
+        node.restart()
+        node.remove("wide")
+        node.add(pod("next", container("main", "3", "800Mi")))
