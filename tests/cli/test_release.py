@@ -14,6 +14,7 @@ import pytest
 from cli.commands import CONFIGURED, DOCUMENTED, GUARANTEED, Runner
 from numalet.cli import node_options
 from numalet.core.config.releases.table import DEFAULT, NEWEST, RELEASES
+from numalet.io import kubelets
 from running.kubelet_process import kubelet_process
 
 SIMULATE = ("simulate", *DOCUMENTED, GUARANTEED)
@@ -155,6 +156,13 @@ def test_a_flag_wins_over_a_node_object_with_a_warning(
     assert "input/conflict" in {each["code"] for each in read["findings"]}
 
 
+@pytest.fixture
+def own_processes(monkeypatch: pytest.MonkeyPatch, no_kubelet: None) -> None:
+    """Kubelets that a test starts are found."""
+    monkeypatch.setattr(kubelets, "PROC", Path("/proc"))
+
+
+@pytest.mark.usefixtures("own_processes")
 def test_the_release_of_a_kubelet_that_runs_is_followed(numalet: Runner, tmp_path: Path) -> None:
     with kubelet_process(tmp_path, "v1.34.1+k3s1") as pid:
         line = f"/proc/{pid}/cmdline"
@@ -241,6 +249,7 @@ def test_releases_are_an_axis_of_a_comparison(numalet: Runner, odd: tuple[str, .
     assert [line.rpartition(",")[2] for line in lines] == ["release", "1.34", "1.34", "1.34"]
 
 
+@pytest.mark.usefixtures("own_processes")
 def test_state_files_are_judged_as_those_of_a_release(
     numalet: Runner, odd: tuple[str, ...], tmp_path: Path
 ) -> None:

@@ -38,7 +38,7 @@ def with_kubelets(
     shown: Iterable[KubeletAtHand] = (),
     node_name: str = "",
     root: Path | None = None,
-    proc: Path = kubelets.PROC,
+    proc: Path | None = None,
 ) -> ConfigSources:
     """Return the sources with every kubelet that the input shows.
 
@@ -48,10 +48,11 @@ def with_kubelets(
         shown: the kubelets of Node objects.
         node_name: the name of the node, if known; kubelets of other nodes are ignored.
         root: a possible root directory of a kubelet.
-        proc: the proc file system.
+        proc: the proc file system, by default this machine's.
     """
     nodes = (each for each in shown if node_name in ("", each.node))
-    running = map(of_process, _processes(sources, root, proc, is_live=is_live))
+    here = _processes(sources, root, proc or kubelets.PROC, is_live=is_live)
+    running = map(of_process, here)
     return replace(sources, kubelets=(*sources.kubelets, *nodes, *running))
 
 
