@@ -34,7 +34,7 @@ func TestEveryDecisionIsTold(t *testing.T) {
 	if err := json.Unmarshal(answer, &result); err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(result.Name, result.Admitted); got != "a [true false true]" {
+	if got := fmt.Sprintf("%s %v", result.Name, result.Admitted); got != "a [true false true]" {
 		t.Errorf("got %s", got)
 	}
 	if result.Seconds <= 0 {
