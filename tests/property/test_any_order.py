@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.core.cluster import any_order, published
 from numalet.core.cluster.any_order import AnyOrder
 from numalet.core.cluster.cluster import ClusterNode, Origin
 from numalet.core.cluster.facts import FactReader
-from numalet.core.model.pod import Pod, QosClass
+from numalet.core.model.pod import Pod
 from numalet.core.node.node import Node
 from values import gpu_fleet, published_lives
 
@@ -81,40 +80,3 @@ def test_so_they_are_where_the_order_decides(
     pods = [sized(f"new-{at}", size) for at, size in enumerate(new)]
     # Remembered from the examples before: what other nodes and pods were cannot change an answer.
     assert ORDERS.admits(described(node), pods[:-1], pods[-1]) == in_every_order(node, pods)
-
-
-def test_twenty_and_twelve_cpus_are_not_safe_together_and_equal_pods_are() -> None:
-    on, orders = described(gpu_fleet.empty()), AnyOrder(FactReader())
-    # 20, 20, 12 and 9 fit, 30 and 32 CPUs are free; 12, 9 and 20 leave no room for the other 20.
-    large, small = (20, 60, 0), (12, 24, 0)
-    mixed = [sized(str(at), size) for at, size in enumerate((large, large, small, (9, 18, 1)))]
-    assert _in_this_order(on.node, mixed)
-    assert not orders.admits(on, mixed[:-1], mixed[-1])
-    assert orders.admits(on, mixed[:1], mixed[1])
-    equal = [sized(str(at), (4, 8, 0)) for at in range(10)]
-    assert orders.admits(on, equal[:-1], equal[-1])
-
-
-def test_it_does_not_say_yes_where_the_answer_would_take_too_long() -> None:
-    on = described(gpu_fleet.empty())
-    few = [sized(str(at), SIZES[at]) for at in range(3)]
-    assert AnyOrder(FactReader()).admits(on, few[:-1], few[-1])
-    assert not AnyOrder(FactReader(), most_admissions=3).admits(on, few[:-1], few[-1])
-    many = [sized(str(at), (1, 1, 0)) for at in range(any_order.MOST_PODS + 1)]
-    assert not AnyOrder(FactReader()).admits(on, many[:-1], many[-1])
-
-
-def test_pods_on_their_way_count_and_those_that_hold_nothing_come_first() -> None:
-    node = gpu_fleet.empty()
-    state = published.of_node(node)
-    light = replace(sized("light", (40, 8, 0)), qos_class=QosClass.BURSTABLE)
-    coming = [sized("coming", (20, 60, 0)), light]
-    on = ClusterNode(
-        name="n",
-        node=published.onto(node, state, coming),
-        origin=Origin.PUBLISHED,
-        class_name="c",
-    )
-    orders = AnyOrder(FactReader())
-    assert not orders.admits(on, (), sized("p", (4, 8, 0)))  # The sums: 62 CPUs in all.
-    assert orders.admits(on, (), sized("p", (2, 8, 0)))

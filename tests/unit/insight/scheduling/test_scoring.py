@@ -5,11 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import count
 
+import pytest
+
 from numalet.core.cluster.cluster import ClusterPod, UndecidedNode
 from numalet.core.findings.cluster import ClusterNodeWithoutClass
-from numalet.core.model.pod import QosClass
+from numalet.core.model.pod import Pod, QosClass
 from numalet.insight.fleet.preference import Preference
-from numalet.insight.scheduling.expected_nodes import ExpectedNodes, Promise, ShapeMemory
+from numalet.insight.scheduling.expected_nodes import (
+    ExpectedNodes,
+    Promise,
+    ShapeMemory,
+    ShapeVerdicts,
+)
 from numalet.insight.scheduling.scoring import NodeScorer, Scored
 from values import gpu_fleet
 
@@ -59,6 +66,18 @@ def test_what_was_promised_to_a_node_counts() -> None:
     assert of.scored(gpu_fleet.asking(4), NAMES).best == "seven"
     every.release("asks")
     assert of.scored(gpu_fleet.asking(4), NAMES).best == "half"
+
+
+def test_a_node_where_the_order_decides_gives_way_to_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def is_safe(_memory: ShapeMemory, _of: ShapeVerdicts, _pod: Pod, name: str) -> bool:
+        return name != "half"
+
+    monkeypatch.setattr(ShapeMemory, "is_safe", is_safe)
+    answer = scorer(fleet()).scored(gpu_fleet.asking(4), NAMES)
+    points = {"bare": 0, "empty": 1, "half": 9, "seven": 10, "split": 0}
+    assert answer == Scored(points, best="seven")
 
 
 def test_nodes_for_which_there_was_no_time_have_no_points() -> None:

@@ -31,6 +31,13 @@ def test_a_pod_that_needs_strict_groups_needs_them_when_it_is_read_again() -> No
     assert pod_manifest.decode_pod(written, Place("p")).constraints == pod.constraints
 
 
+def test_empty_resources_of_the_pod_stay_empty_when_it_is_read_again() -> None:
+    pod = replace(builders.simple("u", "1Gi"), has_empty_resources=True)
+    written = recording.pod_document(pod)
+    assert written["spec"]["resources"] == {}
+    assert pod_manifest.decode_pod(written, Place("p")).has_empty_resources
+
+
 @pytest.mark.parametrize("release", ["1.33", "1.36"])
 def test_a_pod_that_asks_as_a_whole_is_decided_on_alike_when_it_is_read_again(release: str) -> None:
     entry = {"name": "c0", "allocatedResources": {"cpu": "1", "memory": "64Mi"}}

@@ -1,0 +1,79 @@
+"""Pods that a node admits in every order: examples, limits, and what is remembered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from numalet.core.cluster import any_order, published
+from numalet.core.cluster.any_order import AnyOrder
+from numalet.core.cluster.cluster import ClusterNode, Origin
+from numalet.core.cluster.facts import FactReader
+from numalet.core.model.pod import Pod, QosClass
+from numalet.core.node.node import Node
+from values import gpu_fleet
+
+
+def described(node: Node) -> ClusterNode:
+    return ClusterNode(name="n", node=node, origin=Origin.DESCRIBED, class_name="c")
+
+
+def sized(uid: str, cpus: int, gib: int, gpus: int = 0) -> Pod:
+    return gpu_fleet.pod(uid, gpus, cpus, gib)
+
+
+def test_twenty_and_twelve_cpus_are_not_safe_together_and_equal_pods_are() -> None:
+    # NUMA nodes with 30 and 32 free CPUs. 20, 20, 12 and 9 fit; 12, 9 and 20 leave no room for the
+    # other 20.
+    node, orders = gpu_fleet.empty(), AnyOrder(FactReader())
+    mixed = [sized("0", 20, 60), sized("1", 20, 60), sized("2", 12, 24), sized("3", 9, 18, 1)]
+    after = node
+    for each in mixed:
+        after, decision = after.admit(each)
+        assert decision.admitted
+    on = described(node)
+    assert not orders.admits(on, mixed[:-1], mixed[-1])
+    assert orders.admits(on, mixed[:1], mixed[1])
+    equal = [sized(f"equal-{at}", 4, 8) for at in range(10)]
+    assert orders.admits(on, equal[:-1], equal[-1])
+
+
+def test_a_pod_with_devices_of_two_numa_nodes_is_compared_by_the_whole_state() -> None:
+    # Under this policy a pod may have CPUs of both NUMA nodes, so numbers do not tell enough.
+    on = described(gpu_fleet.empty("best-effort"))
+    wide = [sized("0", 40, 60), sized("1", 8, 16)]
+    assert AnyOrder(FactReader()).admits(on, wide[:1], wide[1])
+
+
+def test_the_answer_is_no_where_it_would_take_too_long() -> None:
+    on = described(gpu_fleet.empty())
+    few = [sized("0", 4, 8), sized("1", 12, 24), sized("2", 8, 32, 2)]
+    assert AnyOrder(FactReader()).admits(on, few[:-1], few[-1])
+    assert not AnyOrder(FactReader(), most_admissions=3).admits(on, few[:-1], few[-1])
+    many = [sized(str(at), 1, 1) for at in range(any_order.MOST_PODS + 1)]
+    assert not AnyOrder(FactReader()).admits(on, many[:-1], many[-1])
+
+
+def test_answers_are_the_same_after_all_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    orders = AnyOrder(FactReader())
+    on, other = described(gpu_fleet.empty()), sized("1", 12, 24)
+    before = orders.admits(on, [sized("0", 20, 60)], other)
+    monkeypatch.setattr(any_order, "_MOST_REMEMBERED", 0)
+    assert orders.admits(on, [sized("0", 20, 60)], other) == before
+    # Numbers of shapes begin again; another shape has the number of the first one.
+    assert not orders.admits(on, [sized("0", 20, 60)], sized("2", 33, 24))
+
+
+def test_pods_on_their_way_count_and_those_that_hold_nothing_come_first() -> None:
+    node = gpu_fleet.empty()
+    light = replace(sized("light", 40, 8), qos_class=QosClass.BURSTABLE)
+    on = ClusterNode(
+        name="n",
+        node=published.onto(node, published.of_node(node), [sized("coming", 20, 60), light]),
+        origin=Origin.PUBLISHED,
+        class_name="c",
+    )
+    orders = AnyOrder(FactReader())
+    assert not orders.admits(on, (), sized("p", 4, 8))  # The sums: 62 CPUs in all.
+    assert orders.admits(on, (), sized("p", 2, 8))
