@@ -70,6 +70,21 @@ def test_a_right_configuration_is_clean(numalet: Runner) -> None:
     )
 
 
+def test_a_kubelet_that_only_its_managers_let_start_does_not_start(
+    numalet: Runner, tmp_path: Path
+) -> None:
+    soft = tmp_path / "soft.yaml"
+    soft.write_text(KUBELET + "evictionSoft: {memory.available: 1Gi}\n", encoding="utf-8")
+    ended = numalet("check", "-c", str(soft), *SHAPE)
+    assert ended.status == 1
+    assert " ".join(ended.out.split()).startswith(
+        "The kubelet v1.37 would not start, although its resource managers would: see "
+        "lint/soft-eviction-without-grace-period. "
+    )
+    native = numalet("check", "-c", str(soft), "--native", *SHAPE)
+    assert native.out.splitlines()[0].endswith(" would start with this configuration.")
+
+
 def test_a_wrong_configuration_is_reported_as_documented(numalet: Runner) -> None:
     ended = numalet("check", "-c", "wrong.yaml", *SHAPE)
     assert (ended.status, ended.err) == (1, "")

@@ -15,7 +15,7 @@ from numalet.cli import output
 from numalet.core.config.behaviour import EXACT, Behaviour, Mode
 from numalet.core.model.findings import Location, Severity
 from numalet.core.model.value import replace
-from numalet.insight.lint import formats, rows
+from numalet.insight.lint import formats, on_host, rows
 from numalet.insight.lint.formats import JunitSuite, NamedRows, SarifRow
 from numalet.insight.lint.rows import FindingRow
 from numalet.wording import kubelet_start, numbers
@@ -202,7 +202,7 @@ def _drawn(result: CheckResult, rules_said: set[str]) -> Iterator[RenderableType
     # If native mode lacks words, use the kubelet's.
     who = _who(result.behaviour)
     if refused is None:
-        yield text(f"{who} would start with this configuration.", "", 0)
+        yield text(_accepted(who, result), "", 0)
         unknown = result.checked.skipped_checks
         if unknown:
             listed = ", ".join(_SKIPPED_CHECKS[name] for name in unknown)
@@ -215,6 +215,15 @@ def _drawn(result: CheckResult, rules_said: set[str]) -> Iterator[RenderableType
     yield from blocks(result.rows, rules_said, start_error(refused))
     yield ""
     yield text(_summary(result), "", 0)
+
+
+def _accepted(who: str, result: CheckResult) -> str:
+    """Return the verdict if the resource managers accept the configuration."""
+    stopping = [row.code for row in result.rows if row.code in on_host.STOPPING]
+    if stopping and result.behaviour.mode is Mode.EXACT:
+        codes = ", ".join(dict.fromkeys(stopping))
+        return f"{who} would not start, although its resource managers would: see {codes}."
+    return f"{who} would start with this configuration."
 
 
 def _who(behaviour: Behaviour) -> str:

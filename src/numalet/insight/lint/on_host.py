@@ -1,6 +1,6 @@
 """Rules about the host besides its NUMA nodes: the checks of a starting kubelet.
 
-Most facts are known only on a live machine; the result lists skipped checks (``not_looked_at``).
+Most facts are known only on a live machine; ``skipped_checks`` names those that are not.
 """
 
 from __future__ import annotations
@@ -49,6 +49,11 @@ class LintSoftEvictionWithoutGracePeriod(LintFinding):
     fix = "set evictionSoftGracePeriod.{signal}"
     signal: str
 
+
+STOPPING: Final = frozenset(
+    each.code for each in (LintSwapIsOn, LintCgroupV1Refused, LintSoftEvictionWithoutGracePeriod)
+)
+"""The kubelet does not start with these, whatever its resource managers say."""
 
 _IN_MAINTENANCE: Final = "cgroup v1 support is in maintenance mode"
 _UNSUPPORTED: Final = "cgroup v1 support is unsupported and will be removed in a future release"

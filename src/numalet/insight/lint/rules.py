@@ -91,7 +91,7 @@ class Checked(Value):
     """The result of all rules. ``refused`` is the kubelet's refusal to start.
 
     ``start`` are all errors that prevent the start, the kubelet's first error first; ``own`` are
-    the findings of the rules, the worst first. ``not_looked_at`` names skipped start checks.
+    the findings of the rules, the worst first. ``skipped_checks`` names skipped start checks.
     """
 
     refused: StartRefused | None
