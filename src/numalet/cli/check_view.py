@@ -183,7 +183,7 @@ def _several_drawn(checks: Sequence[CheckCombination]) -> Iterator[RenderableTyp
         yield ""
     results = [each.result for each in checks if each.result is not None]
     refusals = [result.checked.refused for result in results]
-    starting = sum(refused is None for refused in refusals)
+    starting = sum(each.checked.refused is None and not _stopping(each) for each in results)
     undecided = sum(refused is not None and refused.is_undecided for refused in refusals)
     missing = len(checks) - len(results)
     rest = f", {missing} cannot be checked" if missing else ""
@@ -217,11 +217,16 @@ def _drawn(result: CheckResult, rules_said: set[str]) -> Iterator[RenderableType
     yield text(_summary(result), "", 0)
 
 
+def _stopping(result: CheckResult) -> str:
+    """Return the codes of findings with which the kubelet does not start, apart from managers."""
+    if result.behaviour.mode is not Mode.EXACT:
+        return ""
+    return ", ".join(dict.fromkeys(r.code for r in result.rows if r.code in on_host.STOPPING))
+
+
 def _accepted(who: str, result: CheckResult) -> str:
     """Return the verdict if the resource managers accept the configuration."""
-    stopping = [row.code for row in result.rows if row.code in on_host.STOPPING]
-    if stopping and result.behaviour.mode is Mode.EXACT:
-        codes = ", ".join(dict.fromkeys(stopping))
+    if codes := _stopping(result):
         return f"{who} would not start, although its resource managers would: see {codes}."
     return f"{who} would start with this configuration."
 
