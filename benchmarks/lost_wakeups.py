@@ -94,7 +94,7 @@ def main() -> None:
         control_plane.running(programs, Path(folder)) as plane,
     ):
         plane.apply(*manifests.DEFINITIONS, *manifests.ACCOUNTS)
-        plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=200s")
+        plane.until_established()
         asyncio.run(measure(plane, given.rounds, given.cap, with_waker=given.waker))
 
 

@@ -92,7 +92,7 @@ def planes(programs: ControlPlanePrograms) -> Iterator[ControlPlane]:
         control_plane.running(programs, Path(folder)) as plane,
     ):
         plane.apply(*manifests.DEFINITIONS, *manifests.ACCOUNTS)
-        plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=200s")
+        plane.until_established()
         yield plane
 
 
@@ -124,15 +124,16 @@ async def filled_nodes(plane: ControlPlane, given: Given) -> AsyncIterator[str]:
         async with hollow_program.hollow_nodes(
             plane.kubeconfig, Path(folder), given.nodes, *options, ways=rival_pods.WAYS
         ):
-            for path in (fleet_observer.NUMA_NODES, node_resource_topology.PATH):
-                await _until(lambda path=path: len(plane.get(path)["items"]) == given.nodes)  # type: ignore[misc]
+            published = (fleet_observer.NUMA_NODES, node_resource_topology.PATH)
+            await _until(
+                lambda: all(len(plane.get(each)["items"]) == given.nodes for each in published)
+            )
             pods = f"/api/v1/namespaces/{plane.namespace()}/pods"
             for at in range(given.nodes):
                 body = rival_pods.pod(f"daemon-{at}", rival_pods.DAEMON, nodeName=f"hollow-{at}")
                 plane.request("POST", pods, body)
-            running = "Running"
             await _until(
-                lambda: {x["status"]["phase"] for x in plane.get(pods)["items"]} == {running}
+                lambda: {x["status"]["phase"] for x in plane.get(pods)["items"]} == {"Running"}
             )
             yield pods
 

@@ -106,7 +106,7 @@ def plane(_shared: ControlPlane) -> Iterator[ControlPlane]:
 def _installed(_shared: ControlPlane) -> None:
     """What kubectl applies of the project is there: once for all tests, as none removes it."""
     _shared.apply(*manifests.DEFINITIONS, *manifests.ACCOUNTS)
-    _shared.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=200s")
+    _shared.until_established()
 
 
 @pytest.fixture

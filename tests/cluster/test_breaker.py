@@ -245,7 +245,7 @@ def runners(defined: ControlPlane) -> Iterator[str]:
             },
         },
     )
-    defined.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=200s")
+    defined.until_established()
     yield "ci.example.com/v1"
     defined.request("DELETE", f"{definitions}/runners.ci.example.com")
 

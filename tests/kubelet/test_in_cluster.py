@@ -138,7 +138,7 @@ def cluster(programs: KubeletPrograms, folder: Path) -> Iterator[Cluster]:
     file = tarball(MACHINE)
     with control_plane.running(of_plane, folder) as plane:
         plane.apply(*manifests.DEFINITIONS)
-        plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=200s")
+        plane.until_established()
         path = f"/api/v1/namespaces/{plane.namespace()}/pods"
         config = plane.kubeconfig
         with (

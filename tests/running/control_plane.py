@@ -174,6 +174,10 @@ class ControlPlane:
             said += self.kubectl("apply", option, str(file))
         return said
 
+    def until_established(self) -> None:
+        """Wait until the API server serves every custom resource."""
+        self.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=200s")
+
     def kubectl(self, *arguments: str, given: str = "") -> str:
         """What kubectl says as administrator; its complaint fails the test."""
         program = shutil.which(self.programs.kubectl)

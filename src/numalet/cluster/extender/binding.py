@@ -7,7 +7,7 @@ them and all pods sent there before, in whatever order its kubelet decides on th
 
 Any other pod waits at the gate until its node has published its decision on every pod bound to it
 that its managers handle. Then the gate decides on the node's own ledgers, minus pods that ended
-since. A pod that waits lets others pass that are safe, and is asked about again after each change.
+since. Safe pods pass one that waits; the gate decides on a waiting pod again after each change.
 
 One error remains: a pod that ends at that moment leaves more room than assumed, and the first
 container of a pod may be placed where the others need it. This is invisible from outside of the

@@ -36,7 +36,7 @@ LATE_SECONDS: Final = 0.4
 _LATE_TURNS: Final = 5
 """A process that got no CPU for a while reads in these what has come meanwhile."""
 _FEW_REFUSED: Final = 4
-"""Up to so many waiting pods share the time; of more, only one at a time waits for late news."""
+"""Up to this many waiting pods share the time. If there are more, one at a time waits."""
 MOST_SETTLED: Final = 10_000
 """Limit of remembered pods that no further call concerns."""
 _MOST_SAID: Final = 10

@@ -50,7 +50,7 @@ class Rules:
         unknown = holding.keys() - self.stated.keys()
         if unknown:
             raise TypeError(f"no rule is called {', '.join(sorted(unknown))}")
-        # All of them, because a value of the instance is found faster than a descriptor is asked.
+        # All rules, because Python finds a value of the instance faster than it calls a descriptor.
         self.__dict__.update(dict.fromkeys(self.stated, False) | holding)
 
     def and_also(self, **holding: bool) -> Self:
