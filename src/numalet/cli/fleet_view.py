@@ -95,7 +95,7 @@ def ending(cluster: Cluster) -> Iterator[RenderableType]:
 _LANDINGS: Final[Columns[Landing]] = (
     Column("COPY", lambda each: each.number, right=True),
     Column("NODE", lambda each: each.node),
-    Column("NUMA NODES", lambda each: ",".join(map(str, each.numa_nodes)) or "-"),
+    Column("NUMA NODES", lambda each: each.where),
     Column("DEVICES", lambda each: victims.held(each.containers).devices),
     Column("CPUS", lambda each: victims.held(each.containers).cpus),
     Column("MEMORY", lambda each: victims.held(each.containers).memory),

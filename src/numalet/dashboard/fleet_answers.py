@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 from numalet.core.cluster.cluster import Cluster
 from numalet.core.model import resources
-from numalet.core.model.value import Value
+from numalet.core.model.value import Value, replace
 from numalet.drawing import heat_map
 from numalet.drawing.heat_map import HeatCell, HeatPool
 from numalet.insight.fleet import fit as fitting
@@ -18,7 +18,6 @@ from numalet.insight.fleet.fit import Fit
 from numalet.insight.fleet.heat import FleetCell, FleetMap, FleetMapper, MappedPool
 from numalet.insight.fleet.traps import TrapFinder, Traps
 from numalet.io.documents.pods import pod_shapes
-from numalet.wording import numbers
 
 _GIB: Final = 1 << 30
 
@@ -41,11 +40,6 @@ def rounded(resource: str, amount: int) -> int:
 
 def node_path(path: str, name: str) -> str:
     return f"{path}/fleet/nodes/{quote(name, safe='')}"
-
-
-def alike_path(path: str, name: str, resource: str) -> str:
-    """Return the path of the page with all nodes that are drawn like this one."""
-    return f"{path}/fleet?{urlencode({'alike': name, 'resource': resource})}"
 
 
 MOST_CELLS: Final = 1_000
@@ -122,8 +116,9 @@ class FleetAnswers:
             HeatCell(
                 name=each.name,
                 free_by_numa_node=None,
-                words=str(each.why),
-                href=node_path(self._path, each.name),
+                count=each.count,
+                words=each.why,
+                href=self._href(each.name, each.count, resource),
             )
             for each in pool.undecided
         ]
@@ -137,24 +132,30 @@ class FleetAnswers:
         words = [] if cell.trap is None else [cell.trap.text]
         if not cell.is_open:
             words.append("gets no new pods: cordoned or not ready")
-        if cell.elsewhere.total:
-            words.append(f"{cell.elsewhere.free} free on no NUMA node")
-        elif not cell.shares:
+        is_whole = not cell.shares and cell.in_all.total > 0
+        if not cell.in_all.total:
             words.append(f"has no {resource}")
-        href = node_path(self._path, cell.name)
-        if cell.count > 1:
-            words.append(f"and {numbers.counted(cell.count - 1, 'node')} alike")
-            href = alike_path(self._path, cell.name, resource)
+        elif cell.elsewhere.total and not is_whole:
+            words.append(f"{cell.elsewhere.free} free on no NUMA node")
         free = tuple(rounded(resource, each.free) for each in cell.shares)
+        in_all = rounded(resource, cell.in_all.free), rounded(resource, cell.in_all.total)
         return HeatCell(
             name=cell.name,
             # A node without any NUMA node has no free resources.
             free_by_numa_node=free or (0,),
+            whole=in_all if is_whole else None,
             is_trap=cell.trap is not None,
             is_closed=not cell.is_open,
+            count=cell.count,
             words="; ".join(words),
-            href=href,
+            href=self._href(cell.name, cell.count, resource),
         )
+
+    def _href(self, name: str, count: int, resource: str) -> str:
+        """Return the path of the node, or of the page with all nodes that are drawn like it."""
+        if count == 1:
+            return node_path(self._path, name)
+        return f"{self._path}/fleet?{urlencode({'alike': name, 'resource': resource})}"
 
     async def fits(self, cluster: Cluster, text: str, count: int | None) -> Sequence[Fit]:
         """Return the fit of each shape in a manifest or amounts.
@@ -185,4 +186,8 @@ def _fits(cluster: Cluster, text: str, count: int | None, assessor: Assessor) ->
         (each.name, each.pod, min(each.count if most is None else most, MOST_COPIES))
         for each in shapes
     ]
-    return fitting.fit_each(cluster, asked, assessor).shapes
+    answers = fitting.fit_each(cluster, asked, assessor).shapes
+    # For as many as fit, the limit of the page is no number that anybody asked for.
+    return [
+        replace(each, asked=None, fits=each.count > 0) if count == 0 else each for each in answers
+    ]

@@ -218,14 +218,17 @@ def _count(text: str) -> int | None:
 
 
 def _pool(pool: MappedPool, resource: str) -> dict[str, Any]:
+    most = pool.most_on_one
+    per_node = "not allocated per NUMA node" if pool.total else "-"
     return {
         "name": pool.name,
-        "nodes": numbers.nodes_and_closed(pool.nodes, pool.closed),
+        "nodes": pool.nodes,
         "traps": pool.traps,
-        "free": numbers.amount(resource, pool.free),
-        "total": numbers.amount(resource, pool.total),
-        "most": numbers.amount(resource, pool.most_on_one),
-        "undecided": len(pool.undecided),
+        "closed": pool.closed,
+        "free": numbers.amount(resource, pool.free) if pool.total else "-",
+        "total": numbers.amount(resource, pool.total) if pool.total else "-",
+        "most": per_node if most is None else numbers.amount(resource, most),
+        "undecided": pool.not_known,
     }
 
 
@@ -234,14 +237,15 @@ def _fit(answer: Fit, path: str) -> dict[str, Any]:
     return {
         "name": answer.shape,
         "count": answer.count,
-        "asked": answer.asked,
+        "of": "" if answer.asked is None else f" of {answer.asked}",
+        "is_limit": answer.asked is None and answer.count >= MOST_COPIES,
         "fits": answer.fits,
         "landings": [
             {
                 "number": each.number,
                 "node": each.node,
                 "path": fleet_answers.node_path(path, each.node),
-                "numa_nodes": ", ".join(map(str, each.numa_nodes)) or "-",
+                "numa_nodes": each.where,
                 "held": victims.held(each.containers),
             }
             for each in landings

@@ -1,8 +1,9 @@
 """Pools of a fleet as heat maps: a node is a cell, divided into its NUMA nodes.
 
 The darker a part, the more is free. A trap node has a triangle, an undecided node is hatched, a
-node that gets no new pods is crossed. Cells are links, and smaller for larger pools, so that 5,000
-nodes fit in one picture.
+node that gets no new pods is crossed, and one that does not allocate the resource per NUMA node is
+dashed and undivided. Cells are links, and smaller for larger pools, so that 5,000 nodes fit in one
+picture. A cell that stands for several nodes shows their number, and is wider the more they are.
 """
 
 from __future__ import annotations
@@ -34,22 +35,27 @@ _STYLE: Final = (
     "svg.heat .trap{fill:var(--bad);stroke:var(--paper);stroke-width:1}"
     "svg.heat .closed{stroke:var(--ink);stroke-width:1.5}"
     "svg.heat .frame{fill:none;stroke:var(--line)}"
+    "svg.heat .frame.whole{stroke:var(--kept);stroke-dasharray:3 2}"
     "svg.heat a:hover .frame{stroke:var(--ink);stroke-width:2}"
     "svg.heat a:focus-visible .frame{stroke:var(--accent);stroke-width:2}"
 )
 
 
 class HeatCell(Value, kw_only=True):
-    """One node: the free amount on each NUMA node by ascending id, if known.
+    """One node, or ``count`` nodes that are drawn alike.
 
+    ``free_by_numa_node`` is by ascending id, or None if nothing is known. ``whole`` is set instead
+    of it if the resource is not allocated per NUMA node: what is free on the node, and in all.
     ``words`` follow its name and figures; ``href`` is its link, or empty.
     """
 
     name: str
     free_by_numa_node: tuple[int, ...] | None
+    whole: tuple[int, int] | None = None
     is_trap: bool = False
     is_closed: bool = False
     """Whether it gets no new pods, so that its free amount is unusable."""
+    count: int = 1
     words: str = ""
     href: str = ""
 
@@ -64,9 +70,11 @@ class HeatPool(Value, kw_only=True):
 
 def draw(pools: Sequence[HeatPool], resource: str, *, width_px: int = 960) -> str:
     """Draw all pools below one another. ``resource`` is the unit, such as ``free GPUs``."""
-    cell_px = _cell_px(sum(len(each.cells) for each in pools))
-    columns = max(1, (width_px + _gap_px(cell_px)) // (cell_px + _gap_px(cell_px)))
-    heights = [_pool_height(each, cell_px, columns) for each in pools]
+    cells = [cell for pool in pools for cell in pool.cells]
+    cell_px = _cell_px(len(cells))
+    most = max((sum(cell.count for cell in pool.cells) for pool in pools), default=1)
+    placed = [_placed(each.cells, cell_px, width_px, width_px / max(most, 1)) for each in pools]
+    heights = [_pool_height(each, cell_px) for each in placed]
     height_px = _LEGEND_PX + sum(heights)
     picture = sheets.picture(
         width_px, height_px, f"{resource} per NUMA node", main_fact(pools), "heat", _STYLE
@@ -74,12 +82,11 @@ def draw(pools: Sequence[HeatPool], resource: str, *, width_px: int = 960) -> st
     # Cells are links, and elements of an image cannot have the focus.
     picture.set("role", "group")
     _hatching(picture)
-    has_closed = any(cell.is_closed for pool in pools for cell in pool.cells)
-    _legend(picture, resource, width_px, has_closed=has_closed)
+    _legend(picture, resource, width_px, cells)
     top_px = _LEGEND_PX
-    for pool, pool_px in zip(pools, heights, strict=True):
+    for pool, places, pool_px in zip(pools, placed, heights, strict=True):
         group = svg.add(picture, "g", transform=f"translate(0 {top_px})", data_pool=pool.name)
-        _pool(group, pool, resource, cell_px, columns, width_px)
+        _pool(group, pool, resource, places, cell_px, width_px)
         top_px += pool_px
     return svg.text_of(picture)
 
@@ -91,12 +98,13 @@ def main_fact(pools: Sequence[HeatPool]) -> str:
 
 
 def _counts(cells: Sequence[HeatCell]) -> str:
-    traps = sum(cell.is_trap for cell in cells)
-    unknown = sum(cell.free_by_numa_node is None for cell in cells)
-    parts = [numbers.counted(len(cells), "node")]
+    """Count nodes, and never the cells that stand for several of them."""
+    traps = sum(cell.count for cell in cells if cell.is_trap)
+    unknown = sum(cell.count for cell in cells if cell.free_by_numa_node is None)
+    closed = sum(cell.count for cell in cells if cell.is_closed)
+    parts = [numbers.counted(sum(cell.count for cell in cells), "node")]
     parts += [numbers.counted(traps, "trap")] if traps else []
     parts += [f"{unknown} not known"] if unknown else []
-    closed = sum(cell.is_closed for cell in cells)
     parts += [f"{closed} without new pods"] if closed else []
     return ", ".join(parts)
 
@@ -111,8 +119,33 @@ def _gap_px(cell_px: int) -> int:
     return 4 if cell_px > _SMALLEST_PX else 2
 
 
-def _pool_height(pool: HeatPool, cell_px: int, columns: int) -> int:
-    rows = -(-len(pool.cells) // columns)
+class _Place(Value):
+    """Where a cell is: its left end, its row, the width of its drawn part and of its number."""
+
+    left_px: float
+    row: int
+    part_px: float
+    label_px: float
+
+
+def _placed(cells: Sequence[HeatCell], cell_px: int, width_px: int, node_px: float) -> list[_Place]:
+    """Put cells into rows; ``node_px`` is the width of one node in a cell of many."""
+    places: list[_Place] = []
+    left_px, row = 0.0, 0
+    for cell in cells:
+        label_px = svg.text_width_px(str(cell.count)) + 6 if cell.count > 1 else 0
+        # One scale for all pools, but no cell is too narrow to be seen.
+        part_px = max(cell_px, cell.count * node_px - label_px) if label_px else cell_px
+        part_px = min(part_px, width_px - label_px)
+        if places and left_px + part_px + label_px > width_px:
+            left_px, row = 0.0, row + 1
+        places.append(_Place(left_px, row, part_px, label_px))
+        left_px += part_px + label_px + _gap_px(cell_px)
+    return places
+
+
+def _pool_height(places: Sequence[_Place], cell_px: int) -> int:
+    rows = places[-1].row + 1 if places else 0
     return _HEADING_PX + rows * (cell_px + _gap_px(cell_px)) + _POOL_GAP_PX
 
 
@@ -125,14 +158,16 @@ def _hatching(picture: Element) -> None:
     svg.add(pattern, "line", css_class="hatch", x1=0, y1=0, x2=0, y2=4)
 
 
-def _legend(picture: Element, resource: str, width_px: int, *, has_closed: bool) -> None:
+def _legend(picture: Element, resource: str, width_px: int, cells: Sequence[HeatCell]) -> None:
     """Draw shades from nothing to all, and the marks; entries that do not fit are left out."""
     group = svg.add(picture, "g", css_class="legend")
     left_px = 0.0
     entries = [("shade-0", f"no {resource}"), ("shade-4", "all"), ("trap", "trap")]
     entries.append(("unknown", "not known"))
-    if has_closed:
-        entries.append(("closed", "no new pods"))
+    if any(cell.is_closed for cell in cells):
+        entries.append(("closed", "cordoned or not ready"))
+    if any(cell.whole is not None for cell in cells):
+        entries.append(("whole", "not allocated per NUMA node"))
     for css_class, words in entries:
         wide_px = 20 + svg.text_width_px(words) + 16
         if left_px + wide_px - 16 > width_px:
@@ -141,67 +176,76 @@ def _legend(picture: Element, resource: str, width_px: int, *, has_closed: bool)
             _triangle(group, left_px, 4, 12)
         else:
             if css_class == "closed":
-                _crossed(group, left_px, 4, 12)
+                _crossed(group, left_px, 4, 12, 12)
             else:
-                svg.add(group, "rect", css_class=css_class, x=left_px, y=4, width=12, height=12)
-            svg.add(group, "rect", css_class="frame", x=left_px, y=4, width=12, height=12)
+                shade = "shade-2" if css_class == "whole" else css_class
+                svg.add(group, "rect", css_class=shade, x=left_px, y=4, width=12, height=12)
+            frame = "frame whole" if css_class == "whole" else "frame"
+            svg.add(group, "rect", css_class=frame, x=left_px, y=4, width=12, height=12)
         svg.add(group, "text", words, x=left_px + 20, y=15)
         left_px += wide_px
 
 
 def _pool(
-    group: Element, pool: HeatPool, resource: str, cell_px: int, columns: int, width_px: int
+    group: Element,
+    pool: HeatPool,
+    resource: str,
+    places: Sequence[_Place],
+    cell_px: int,
+    width_px: int,
 ) -> None:
     counts = _counts(pool.cells)
     room_px = width_px - svg.text_width_px(counts) - 12
     name = svg.shortened_text(pool.name, room_px, is_bold=True)
     svg.add(group, "text", name, css_class="strong", x=0, y=16)
     svg.add(group, "text", counts, css_class="quiet end", x=width_px, y=16)
-    for at, cell in enumerate(pool.cells):
-        left_px = at % columns * (cell_px + _gap_px(cell_px))
-        top_px = _HEADING_PX + at // columns * (cell_px + _gap_px(cell_px))
-        _cell(group, cell, pool, resource, left_px, top_px, cell_px)
+    for cell, place in zip(pool.cells, places, strict=True):
+        _cell(group, cell, pool, resource, place, cell_px)
 
 
 def _cell(
-    group: Element,
-    cell: HeatCell,
-    pool: HeatPool,
-    resource: str,
-    left_px: int,
-    top_px: int,
-    cell_px: int,
+    group: Element, cell: HeatCell, pool: HeatPool, resource: str, place: _Place, cell_px: int
 ) -> None:
     if cell.href:
         mark = svg.add(group, "a", href=cell.href, data_node=cell.name)
     else:
         mark = svg.add(group, "g", data_node=cell.name)
     svg.named(mark, _title(cell, resource))
-    free = cell.free_by_numa_node
+    left_px, wide_px = place.left_px, place.part_px
+    top_px = _HEADING_PX + place.row * (cell_px + _gap_px(cell_px))
+    free, most = cell.free_by_numa_node, pool.most_per_numa_node
+    if cell.whole is not None:
+        free, most = cell.whole[:1], cell.whole[1]
     if not free:
         svg.add(
-            mark, "rect", css_class="unknown", x=left_px, y=top_px, width=cell_px, height=cell_px
+            mark, "rect", css_class="unknown", x=left_px, y=top_px, width=wide_px, height=cell_px
         )
+    across, down = _division(len(free or ()))
     for at, count in enumerate(free or ()):
-        across, down = _division(len(free or ()))
         svg.add(
-            mark, "rect", css_class=f"shade-{_shade(count, pool.most_per_numa_node)}",
-            x=left_px + at % across * cell_px / across, y=top_px + at // across * cell_px / down,
-            width=cell_px / across, height=cell_px / down,
+            mark, "rect", css_class=f"shade-{_shade(count, most)}",
+            x=left_px + at % across * wide_px / across, y=top_px + at // across * cell_px / down,
+            width=wide_px / across, height=cell_px / down,
         )  # fmt: skip
+    frame_px = wide_px + place.label_px
     svg.add(
-        mark, "rect", css_class="frame", x=left_px + 0.5, y=top_px + 0.5, width=cell_px - 1,
-        height=cell_px - 1,
+        mark, "rect", css_class="frame" if cell.whole is None else "frame whole",
+        x=left_px + 0.5, y=top_px + 0.5, width=frame_px - 1, height=cell_px - 1,
     )  # fmt: skip
+    if place.label_px:
+        baseline_px = top_px + cell_px / 2 + 4
+        svg.add(mark, "text", str(cell.count), x=left_px + wide_px + 3, y=baseline_px)
     if cell.is_closed:
-        _crossed(mark, left_px, top_px, cell_px)
+        _crossed(mark, left_px, top_px, wide_px, cell_px)
     if cell.is_trap:
         size_px = max(cell_px / 2, 6)
-        _triangle(mark, left_px + cell_px - size_px, top_px + cell_px - size_px, size_px)
+        _triangle(mark, left_px + wide_px - size_px, top_px + cell_px - size_px, size_px)
 
 
-def _crossed(parent: Element, left_px: float, top_px: float, size_px: float) -> None:
-    right_px, bottom_px = left_px + size_px, top_px + size_px
+def _crossed(
+    parent: Element, left_px: float, top_px: float, wide_px: float, high_px: float
+) -> None:
+    right_px, bottom_px = left_px + wide_px, top_px + high_px
     for start_px, end_px in ((left_px, right_px), (right_px, left_px)):
         svg.add(
             parent, "line", css_class="closed", x1=start_px, y1=top_px, x2=end_px, y2=bottom_px
@@ -233,9 +277,13 @@ def _shade(count: int, most: int) -> int:
 
 
 def _title(cell: HeatCell, resource: str) -> str:
-    if cell.free_by_numa_node is None:
+    if cell.whole is not None:
+        free, total = cell.whole
+        figures = f"{free} of {total} {resource}, not allocated per NUMA node"
+    elif cell.free_by_numa_node is None:
         figures = "not known"
     else:
         figures = f"{resource} by NUMA node: {', '.join(map(str, cell.free_by_numa_node))}"
-    parts = [cell.name, "trap" if cell.is_trap else "", figures, cell.words]
+    more = f"and {numbers.counted(cell.count - 1, 'node')} alike" if cell.count > 1 else ""
+    parts = [cell.name, "trap" if cell.is_trap else "", figures, cell.words, more]
     return "; ".join(part for part in parts if part)

@@ -142,6 +142,9 @@ async def test_copies_that_fit_say_where_and_the_others_why_not() -> None:
         assert "Why not elsewhere" in page
         many = (await client.get("/fleet", params={"pod": "cpu=1", "count": "0"})).text
         assert "more." in many
+        assert '<h3 class="good">cpu=1: 104 fit</h3>' in many
+        none = (await client.get("/fleet", params={"pod": f"{GPU}=8", "count": "0"})).text
+        assert f'<h3 class="bad">{GPU}=8: 0 fit</h3>' in none
 
 
 @pytest.mark.parametrize(
@@ -243,5 +246,7 @@ async def test_of_many_nodes_those_that_are_alike_are_one_cell() -> None:
         page = (await client.get("/fleet")).text
         assert page.count("data-node") == 1
         assert "and 1199 nodes alike" in page
+        assert ">1200</text>" in page
+        assert "<desc>1 pool: 1200 nodes</desc>" in page
         alike = (await client.get("/fleet", params={"alike": "n0"})).text
     assert alike.count("data-node") == 1_200

@@ -57,7 +57,40 @@ def test_nodes_without_new_pods_are_crossed_and_the_legend_says_so() -> None:
         ["shade-4", "frame"],
     ]
     assert picture[1].text == "1 pool: 2 nodes, 1 without new pods"
-    assert "no new pods" in [each.text for each in picture.iter(f"{_SVG}text")]
+    assert "cordoned or not ready" in [each.text for each in picture.iter(f"{_SVG}text")]
+
+
+def test_a_cell_of_many_nodes_says_how_many_and_headings_count_nodes() -> None:
+    cells = (
+        HeatCell(name="n1", free_by_numa_node=(4,), is_trap=True, count=2),
+        HeatCell(name="n3", free_by_numa_node=(4,), count=160),
+        HeatCell(name="n4", free_by_numa_node=(4,), is_closed=True),
+        HeatCell(name="x", free_by_numa_node=None, count=37),
+    )
+    picture = _read([_pool(*cells), _pool(HeatCell(name="y", free_by_numa_node=(0,)))])
+    counts = "200 nodes, 2 traps, 37 not known, 1 without new pods"
+    assert picture[1].text == "2 pools: 201 nodes, 2 traps, 37 not known, 1 without new pods"
+    assert counts in [each.text for each in picture.iter(f"{_SVG}text")]
+    drawn = _cells(picture)
+    numbers = [[text.text for text in each.iter(f"{_SVG}text")] for each in drawn]
+    assert numbers == [["2"], ["160"], [], ["37"], []]
+    frames = [each.find(f"{_SVG}rect[@class='frame']") for each in drawn]
+    widths = [float(each.attrib["width"]) + 1 for each in frames if each is not None]
+    # The largest pool would fill the width if all its nodes were in one cell.
+    assert widths[1] == pytest.approx(160 * 960 / 200)
+    assert widths[2] == widths[4] == 24 < widths[0] < widths[3] < widths[1]
+    assert drawn[1][0].text == "n3; free GPUs by NUMA node: 4; and 159 nodes alike"
+    assert max(float(each.attrib["x"]) + float(each.attrib["width"]) for each in frames
+               if each is not None) <= 960  # fmt: skip
+
+
+def test_what_is_not_allocated_per_numa_node_is_undivided_and_dashed() -> None:
+    whole = HeatCell(name="web", free_by_numa_node=(0,), whole=(16, 64))
+    picture = _read([_pool(whole)])
+    (drawn,) = _cells(picture)
+    assert _classes(drawn) == ["shade-1", "frame whole"]
+    assert drawn[0].text == "web; 16 of 64 free GPUs, not allocated per NUMA node"
+    assert "not allocated per NUMA node" in [each.text for each in picture.iter(f"{_SVG}text")]
 
 
 def test_shades_say_what_is_free_at_all() -> None:

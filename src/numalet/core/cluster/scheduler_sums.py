@@ -18,7 +18,7 @@ PODS = node_resources.PODS
 def allocatable(node: Node) -> dict[str, int]:
     """Return the allocatable amounts, including ``pods``: milli-CPUs for CPU, else units."""
     registered = node.snapshot.device.inventory.registered
-    return {name: _offered(node, name) for name in (*node.roster.offered, *registered)}
+    return {name: allocatable_of(node, name) for name in (*node.roster.offered, *registered)}
 
 
 def free(node: Node) -> dict[str, int]:
@@ -27,10 +27,10 @@ def free(node: Node) -> dict[str, int]:
 
 
 def free_of(node: Node, resource: str) -> int:
-    return _offered(node, resource) - _requested(node, resource)
+    return allocatable_of(node, resource) - _requested(node, resource)
 
 
-def _offered(node: Node, resource: str) -> int:
+def allocatable_of(node: Node, resource: str) -> int:
     """Kubelet: ``GetAllocatable`` of the Device Manager counts only healthy devices, v1.32."""
     registered = node.snapshot.device.inventory.registered.get(resource)
     return node.roster.offered.get(resource, 0) if registered is None else len(registered.healthy)

@@ -44,6 +44,10 @@ class Landing(Value):
     numa_nodes: tuple[int, ...]
     containers: Mapping[str, FleetPlacement]
 
+    @property
+    def where(self) -> str:
+        return ",".join(map(str, self.numa_nodes)) or "not allocated per NUMA node"
+
 
 class ReasonGroup(Value):
     """Nodes that refuse a copy for the same reason; names in order."""

@@ -1,7 +1,10 @@
 """The drawn values of a fleet: the free amount of one resource by node and NUMA node.
 
-CPUs are in thousandths, memory is in bytes, devices are counted. A device on several NUMA nodes is
-included in each of them; devices without a NUMA node are in ``elsewhere``.
+CPUs are in thousandths, memory is in bytes, devices are counted. The free amount of a whole node or
+pool is that of the scheduler: what is allocatable minus the sum of requests. It is the same for
+every kubelet, and the one of ``fleet fit``, ``fleet traps`` and the metrics. The amounts of NUMA
+nodes are those that the kubelet's managers can still allocate there. A device on several NUMA nodes
+is included in each of them; devices without a NUMA node are in ``elsewhere``.
 """
 
 from __future__ import annotations
@@ -9,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from numalet.core.cluster.cluster import Cluster, ClusterNode, Origin, UndecidedNode
+from numalet.core.cluster import scheduler_sums
+from numalet.core.cluster.cluster import Cluster, ClusterNode, Origin
 from numalet.core.cluster.facts import DeviceFacts, FactReader, StateFacts
 from numalet.core.model import numa_mask, resources
 from numalet.core.model.machine_info import MachineInfo
@@ -31,8 +35,8 @@ Shares: TypeAlias = tuple[FreeShare, ...]
 class FleetCell(Value, kw_only=True):
     """One node; ``name`` is the first of ``count`` nodes that are drawn alike.
 
-    ``shares`` are by ascending NUMA node, and empty if the resource is not managed by NUMA node.
-    ``in_all`` includes every unit once, independent of its number of NUMA nodes.
+    ``shares`` are by ascending NUMA node, and empty if the kubelet does not allocate the resource
+    per NUMA node. ``in_all`` is the sum of requests against what is allocatable.
     """
 
     name: str
@@ -47,32 +51,42 @@ class FleetCell(Value, kw_only=True):
     count: int = 1
 
     @property
-    def most_on_one(self) -> int:
-        return max((each.free for each in self.shares), default=0)
-
-    @property
     def drawn_as(self) -> tuple[object, ...]:
         """A key that is equal for nodes that are drawn alike."""
         stranded = None if self.trap is None else tuple(self.trap.stranded.items())
-        return (self.shares, self.elsewhere, self.origin, stranded, self.is_open)
+        figures = self.shares or self.in_all
+        return (figures, self.elsewhere, self.origin, stranded, self.is_open)
+
+
+class UndecidedCell(Value, kw_only=True):
+    """``count`` nodes that are undecided for the same reason; ``name`` is the first."""
+
+    name: str
+    why: str
+    count: int = 1
 
 
 class MappedPool(Value, kw_only=True):
-    """The nodes of one pool by name, and its figures; ``nodes`` counts decided ones.
+    """The nodes of one pool by name, and its figures; ``nodes`` includes undecided ones.
 
-    The ``closed`` ones among them get no new pods, so their free amounts are left out.
+    The ``closed`` ones (cordoned or not ready) get no new pods, so ``free``, ``total`` and
+    ``most_on_one`` leave them out.
     """
 
     name: str
     nodes: int
     cells: tuple[FleetCell, ...]
-    undecided: tuple[UndecidedNode, ...]
+    undecided: tuple[UndecidedCell, ...]
     traps: int
     closed: int
     free: int
     total: int
-    most_on_one: int
-    """The largest free amount on a single NUMA node of the pool."""
+    most_on_one: int | None
+    """The largest free amount on one NUMA node; None if none is allocated per NUMA node."""
+
+    @property
+    def not_known(self) -> int:
+        return sum(each.count for each in self.undecided)
 
 
 class FleetMap(Value, kw_only=True):
@@ -88,7 +102,13 @@ class FleetMap(Value, kw_only=True):
     def folded(self) -> FleetMap:
         """Return the map with one cell for all nodes of a pool that are drawn alike."""
         return replace(
-            self, pools=tuple(replace(each, cells=_folded(each.cells)) for each in self.pools)
+            self,
+            pools=tuple(
+                replace(
+                    each, cells=_folded(each.cells), undecided=_folded_undecided(each.undecided)
+                )
+                for each in self.pools
+            ),
         )
 
     def alike(self, name: str) -> FleetMap:
@@ -96,9 +116,11 @@ class FleetMap(Value, kw_only=True):
         pools = []
         for pool in self.pools:
             wanted = [each.drawn_as for each in pool.cells if each.name == name]
-            if wanted:
-                cells = tuple(each for each in pool.cells if each.drawn_as in wanted)
-                pools.append(replace(pool, cells=cells))
+            causes = [each.why for each in pool.undecided if each.name == name]
+            if wanted or causes:
+                cells = [each for each in pool.cells if each.drawn_as in wanted]
+                undecided = [each for each in pool.undecided if each.why in causes]
+                pools.append(_pool(pool.name, cells, undecided))
         return replace(self, pools=tuple(pools))
 
 
@@ -116,9 +138,10 @@ class FleetMapper:
         chosen = resource if resource in names else names[0]
         trapped = {each.node: each for each in traps.traps}
         pools = cluster.pools()
-        undecided: dict[str, list[UndecidedNode]] = {}
-        for _, each in sorted(cluster.undecided.items()):
-            undecided.setdefault(each.pool, []).append(each)
+        undecided: dict[str, list[UndecidedCell]] = {}
+        for name, unknown in sorted(cluster.undecided.items()):
+            cell = UndecidedCell(name=name, why=str(unknown.why))
+            undecided.setdefault(unknown.pool, []).append(cell)
         return FleetMap(
             resource=chosen,
             resources=names,
@@ -157,35 +180,36 @@ def _resources(every: Iterable[StateFacts]) -> tuple[str, ...]:
     return (*sorted(devices), resources.CPU, *sorted(types | {resources.MEMORY}))
 
 
-def _pool(name: str, cells: Sequence[FleetCell], undecided: Sequence[UndecidedNode]) -> MappedPool:
+def _pool(name: str, cells: Sequence[FleetCell], undecided: Sequence[UndecidedCell]) -> MappedPool:
     opened = [each for each in cells if each.is_open]
+    by_numa_node = [share.free for each in opened for share in each.shares]
     return MappedPool(
         name=name,
-        nodes=len(cells),
+        nodes=len(cells) + len(undecided),
         cells=tuple(cells),
         undecided=tuple(undecided),
         traps=sum(each.trap is not None for each in cells),
         closed=len(cells) - len(opened),
         free=sum(each.in_all.free for each in opened),
-        total=sum(each.in_all.total for each in cells),
-        most_on_one=max((each.most_on_one for each in opened), default=0),
+        total=sum(each.in_all.total for each in opened),
+        most_on_one=max(by_numa_node, default=None),
     )
 
 
 def _cell(on: ClusterNode, facts: StateFacts, resource: str, trap: Trap | None) -> FleetCell:
-    device = facts.devices.get(resource)
-    nothing = FreeShare(-1, 0, 0)
+    device, elsewhere = facts.devices.get(resource), FreeShare(-1, 0, 0)
     if device is not None:
-        shares, in_all, elsewhere = _of_devices(device, facts.node.rules.machine)
+        shares, elsewhere = _of_devices(device, facts.node.rules.machine)
     else:
         shares = _of_cpus(facts) if resource == resources.CPU else _of_memory(facts, resource)
-        in_all, elsewhere = _sum(shares), nothing
+    # Unhealthy devices that a pod still uses make the sum negative.
+    free = max(0, scheduler_sums.free_of(facts.node, resource))
     return FleetCell(
         name=on.name,
         pool=on.pool,
         origin=on.origin,
         shares=shares,
-        in_all=in_all,
+        in_all=FreeShare(-1, free, scheduler_sums.allocatable_of(facts.node, resource)),
         elsewhere=elsewhere,
         trap=trap,
         is_open=on.is_open,
@@ -215,7 +239,7 @@ def _of_memory(facts: StateFacts, resource: str) -> Shares:
     )
 
 
-def _of_devices(device: DeviceFacts, machine: MachineInfo) -> tuple[Shares, FreeShare, FreeShare]:
+def _of_devices(device: DeviceFacts, machine: MachineInfo) -> tuple[Shares, FreeShare]:
     free_bits, healthy = device.free, device.devices.healthy
     free: dict[int, int] = {}
     total: dict[int, int] = {}
@@ -230,13 +254,7 @@ def _of_devices(device: DeviceFacts, machine: MachineInfo) -> tuple[Shares, Free
     # NUMA nodes without such a device are drawn too, unless they have only memory.
     ids = sorted({*total, *(each.node_id for each in machine.nodes if each.cores)})
     shares = tuple(FreeShare(each, free.get(each, 0), total.get(each, 0)) for each in ids)
-    # Not the sum of the shares: a device on several NUMA nodes is in each of them.
-    in_all = FreeShare(-1, free_bits.bit_count(), healthy.bit_count())
-    return (shares if total else ()), in_all, elsewhere
-
-
-def _sum(shares: Shares) -> FreeShare:
-    return FreeShare(-1, sum(each.free for each in shares), sum(each.total for each in shares))
+    return (shares if total else ()), elsewhere
 
 
 def _folded(cells: Sequence[FleetCell]) -> tuple[FleetCell, ...]:
@@ -248,3 +266,12 @@ def _folded(cells: Sequence[FleetCell]) -> tuple[FleetCell, ...]:
         replace(every[0], count=sum(each.count for each in every)) for every in alike.values()
     ]
     return tuple(sorted(folded, key=lambda each: (each.trap is None, -each.count, each.name)))
+
+
+def _folded_undecided(cells: Sequence[UndecidedCell]) -> tuple[UndecidedCell, ...]:
+    alike: dict[str, list[UndecidedCell]] = {}
+    for each in cells:
+        alike.setdefault(each.why, []).append(each)
+    return tuple(
+        replace(every[0], count=sum(each.count for each in every)) for every in alike.values()
+    )
