@@ -12,10 +12,9 @@ from xml.etree.ElementTree import Element
 
 from numalet.core.model import numa_mask
 from numalet.drawing import svg
-from numalet.drawing.node import devices, layout, margins, resources
+from numalet.drawing.node import cpus, devices, holders, layout, margins, memory
 from numalet.drawing.node.layout import GAP_PX, Section, Tile
 from numalet.drawing.node.pen import LINE_PX, PAD_PX, STYLE, Box, Link, Pen, add_patterns
-from numalet.drawing.sheets import hues
 from numalet.insight.maps import accelerator_memory
 from numalet.insight.maps.node_map import NodeMap
 from numalet.wording import numbers
@@ -23,6 +22,8 @@ from numalet.wording import numbers
 _MOST_CELLS: Final = 256
 """With more CPUs on the machine, blocks have bars instead of cells."""
 _MOST_NAMED: Final = 3
+_MOST_ABOVE: Final = 12
+"""More pods are listed below the blocks instead of above them."""
 _NARROWEST_DRAWING_PX: Final = 240
 
 
@@ -47,7 +48,7 @@ def draw(
     width = max(width_px, _NARROWEST_DRAWING_PX)
     pen = Pen(
         chart=chart,
-        colours=hues(chart),
+        holders=holders.by_uid(chart),
         pods={pod.uid: pod for pod in chart.pods},
         prefix=prefix,
         opened=frozenset(opened),
@@ -56,6 +57,9 @@ def draw(
     )
     picture = _picture(pen, width)
     top = margins.legend(pen, picture, width)
+    is_above = 0 < len(pen.holders) <= _MOST_ABOVE
+    if is_above:
+        top = margins.legend_of_holders(pen, picture, top, width)
     parts = layout.sections(chart, pen.opened)
     inner = width - 2 * PAD_PX if parts and parts[0].heading else width
     scale = layout.scale(parts, inner)
@@ -65,6 +69,8 @@ def draw(
         heading = "Devices at several or unknown NUMA nodes"
         pen.line(picture, heading, Box(0, top, width), "heading")
         top = devices.mark(pen, picture, others, Box(0, top + 20, width)) + GAP_PX
+    if pen.holders and not is_above:
+        top = margins.legend_of_holders(pen, picture, top, width) + GAP_PX
     if margins.has_distances(pen):
         top = margins.distances(pen, picture, top, width) + GAP_PX
     height = svg.number(max(top - GAP_PX + 1, 1))
@@ -119,7 +125,7 @@ def _tile(
 ) -> tuple[Element, float]:
     """Draw one block; return its outline, whose height is set later, and its lower end."""
     first = tile.blocks[0]
-    its_group = resources.group_of(pen, first.node_id)
+    its_group = memory.group_of(pen, first.node_id)
     group = svg.add(picture, "g", id=f"{pen.prefix}n{first.node_id}", data_node=first.node_id)
     outline = svg.add(
         group, "rect", css_class="block grouped" if its_group else "block", x=place.left,
@@ -138,8 +144,8 @@ def _tile(
     if layout.is_folded(tile) and tile.total_bytes:
         top = margins.mark_alike(pen, group, tile.blocks, Box(inner.left, top + 4, width)) + 4
     top = devices.mark_owners(pen, group, first, Box(inner.left, top, width))
-    top = resources.mark_cpus(pen, group, tile.blocks, Box(inner.left, top, width))
-    top = resources.mark_memory(pen, group, tile.blocks, Box(inner.left, top + 4, width))
+    top = cpus.mark(pen, group, tile.blocks, Box(inner.left, top, width))
+    top = memory.mark(pen, group, tile.blocks, Box(inner.left, top + 4, width))
     attached = [each for block in tile.blocks for each in devices.of_node(pen, block)]
     top = devices.mark(pen, group, attached, Box(inner.left, top, width))
     for uid, line in _of_group(pen, first.node_id):
@@ -194,7 +200,7 @@ def _lines(pen: Pen, tile: Tile, has_heading: bool) -> list[str]:
 
 def _of_group(pen: Pen, node_id: int) -> list[tuple[str, str]]:
     """Return lines about the memory group of a NUMA node, each with the pod that it names."""
-    group = resources.group_of(pen, node_id)
+    group = memory.group_of(pen, node_id)
     if group is None:
         return []
     others = numa_mask.listed(each for each in group.nodes if each != node_id)

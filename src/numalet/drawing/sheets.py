@@ -1,4 +1,4 @@
-"""The style sheet, hues and letters of holders, and marks that several kinds of drawings share."""
+"""The style sheet, letters of hues, and marks that several kinds of drawings share."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from numalet.core.model.value import Value
 from numalet.drawing import svg, tokens
-from numalet.insight.maps.node_map import MapPod, NodeMap
 
 _SMALL_PX: Final = tokens.TEXT_PX["small"]
-_SMALLEST_PX: Final = 12
+SMALLEST_PX: Final = 12
 """Smaller marks have no letter."""
 
 
@@ -32,8 +30,8 @@ def mark_letter(
 ) -> None:
     """Draw the letter in the middle of a mark of this hue, if the mark is large enough."""
     shown = letter(css_class)
-    wide_px = max(svg.text_width_px(shown, "small", is_bold=True), _SMALLEST_PX)
-    if shown and width_px >= wide_px and height_px >= _SMALLEST_PX:
+    wide_px = max(svg.text_width_px(shown, "small", is_bold=True), SMALLEST_PX)
+    if shown and width_px >= wide_px and height_px >= SMALLEST_PX:
         svg.add(
             parent, "text", shown, css_class=f"letter on-{css_class}", x=left_px + width_px / 2,
             y=top_px + (height_px + _SMALL_PX * 0.72) / 2, text_anchor="middle", aria_hidden="true",
@@ -44,45 +42,13 @@ def letter_style(scope: str) -> str:
     """Return the rules of hues and letters in drawings of this class, such as ``svg.node``."""
     of_hues = "".join(
         f"{scope} .hue-{at}{{fill:var(--hue-{at})}}"
-        f"{scope} text.on-hue-{at}{{fill:var(--on-hue-{at})}}"
+        f"{scope} text.on-hue-{at}{{fill:var(--on-hue-{at});stroke:var(--hue-{at})}}"
         for at in range(1, tokens.HUES + 1)
     )
     return (
-        f"{scope} text.letter{{font-size:{_SMALL_PX}px;font-weight:600;pointer-events:none}}"
-        + of_hues
+        f"{scope} text.letter{{font-size:{_SMALL_PX}px;font-weight:600;pointer-events:none;"
+        "paint-order:stroke;stroke-width:3px}" + of_hues
     )
-
-
-class Hues(Value):
-    """The colours of one drawing. ``by_name`` are the names of the legend, ``by_uid`` its pods."""
-
-    by_name: Mapping[str, str]
-    by_uid: Mapping[str, str]
-
-    def of(self, pod_uid: str) -> str:
-        """Return the colour name of this pod's marks: ``hue-1``, or ``holder`` for neutral ones."""
-        return self.by_uid.get(pod_uid, "holder")
-
-
-def hues(chart: NodeMap) -> Hues:
-    """Return hues by namespace if pods of several have allocations, else by QoS class.
-
-    The order is that of the pods, so a hue is stable while its namespace keeps its position among
-    those with allocations.
-    """
-    namespaces = {pod.namespace for pod in chart.pods}
-    names = {pod.uid: _name(pod, by_namespace=len(namespaces) > 1) for pod in chart.pods}
-    numbered = {name: at + 1 for at, name in enumerate(dict.fromkeys(sorted(names.values())))}
-    colours = {
-        name: f"hue-{at}" if at <= tokens.HUES else "holder" for name, at in numbered.items()
-    }
-    return Hues(colours, {uid: colours[name] for uid, name in names.items()})
-
-
-def _name(pod: MapPod, *, by_namespace: bool) -> str:
-    if by_namespace:
-        return pod.namespace or "not known"
-    return "held by pods" if pod.qos_class is None else pod.qos_class.value
 
 
 TITLE_PX: Final = 28

@@ -272,3 +272,18 @@ def test_a_name_that_no_room_is_left_for_is_not_shown() -> None:
     picture = node_drawing.draw(NodeMap(title="t", nodes=(host,), devices=(device,)))
     assert "rrr…" in _words(picture)
     assert any("r" * 300 in each for each in _titles(picture))
+
+
+def test_cores_of_a_last_level_cache_are_in_one_frame_where_a_node_has_several() -> None:
+    picture = node_drawing.draw(node_charts.machine("profile:epyc-nps1"))
+    read = ElementTree.fromstring(picture)
+    frames = [each.attrib["data-cache"] for each in read.iter() if "data-cache" in each.attrib]
+    assert len(frames) == 16
+    assert frames[:2] == ["0-7,128-135", "8-15,136-143"]
+    assert "last-level cache" in _words(picture)
+    assert "data-cache" not in node_drawing.draw(node_charts.machine("2n8c2t"))
+
+
+def test_rows_of_cpus_have_the_numbers_of_their_ends() -> None:
+    words = _words(node_drawing.draw(node_charts.machine("2n8c2t"))).splitlines()
+    assert words[words.index("0") :][:4] == ["0", "7", "16", "23"]

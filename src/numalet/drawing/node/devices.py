@@ -11,7 +11,7 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from numalet.core.model import numa_mask
-from numalet.drawing import sheets, svg
+from numalet.drawing import svg
 from numalet.drawing.node.pen import BAR_PX, LINE_PX, PAD_PX, Box, Pen
 from numalet.insight.maps import accelerator_memory
 from numalet.insight.maps.node_map import DeviceUse, MapDevice, NumaBlock
@@ -98,21 +98,21 @@ def _chip(pen: Pen, group: Element, device: MapDevice, box: Box) -> None:
     chip = svg.add(group, "g", id=f"{pen.prefix}{name}", data_device=device.device_id, **more)
     svg.named(chip, words(pen, device))
     held = device.pod_uid if device.state is not DeviceUse.FREE else ""
-    colour = pen.colours.of(held) if held else "chip"
+    holder = pen.holder(held)
     svg.add(
         chip, "rect", css_class="chip", x=box.left, y=box.top, width=box.width, height=box.height,
         rx=4,
     )  # fmt: skip
     shape = Box(box.left, box.top, _SHAPE_PX, box.height)
     if held:
+        colour = holder.css_class
         svg.add(
             chip, "rect", css_class=colour, x=box.left, y=box.top, width=4, height=box.height, rx=2
         )
     _shape(chip, device.state, shape)
     place = Box(box.left + _SHAPE_PX, box.top, box.width - _SHAPE_PX - 4, box.height)
     state = "" if device.state is DeviceUse.FREE else f" {_WORDS[device.state]}"
-    letter = sheets.letter(colour) if held else ""
-    suffix = f"{state} {letter}".rstrip()
+    suffix = f"{state} {holder.letter if held else ''}".rstrip()
     shown = f"{_short_id(device.device_id, suffix, place.width)}{suffix}"
     pen.line(chip, shown, place, "figure bad" if state == " unhealthy" else "figure")
 
@@ -143,7 +143,7 @@ def _bar(pen: Pen, group: Element, devices: Sequence[MapDevice], place: Box) -> 
     left = place.left
     for (state, uid), some in sorted(parts.items(), key=lambda item: order.index(item[0][0])):
         wide = place.width * len(some) / len(devices)
-        colour = pen.colours.of(uid) if uid else _UNHELD[state]
+        colour = pen.holder(uid).css_class if uid else _UNHELD[state]
         holder = f", held by {pen.pod_title(uid)}" if uid else ""
         count = numbers.counted(len(some), "device")
         box = Box(left, place.top, wide, BAR_PX)
@@ -152,7 +152,7 @@ def _bar(pen: Pen, group: Element, devices: Sequence[MapDevice], place: Box) -> 
             mark_id=f"n{node}-devices-{some[0].resource}-{state.value}-{uid}",
             data_devices=str(len(some)),
         )  # fmt: skip
-        pen.letter_in(group, colour, box)
+        pen.label_in(group, uid, box)
         left += wide
     return place.top + BAR_PX + 4
 

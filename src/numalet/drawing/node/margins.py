@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element
 
 from numalet.core.model import cpu_set, numa_mask
 from numalet.drawing import svg
+from numalet.drawing.node import holders
 from numalet.drawing.node.layout import GAP_PX, MINI_GAP_PX, MINI_PX
 from numalet.drawing.node.pen import LINE_PX, SMALL_PX, Box, Pen
 from numalet.insight.maps.node_map import NumaBlock
@@ -15,6 +16,8 @@ from numalet.insight.maps.resource_maps import CpuUse
 from numalet.wording import numbers
 
 _SWATCH_PX: Final = 12
+_WIDE_SWATCH_PX: Final = 22
+_COLUMN_PX: Final = 300
 _MOST_IN_MATRIX: Final = 16
 _ROW_PX: Final = 20
 _IN_TITLES: Final = (
@@ -23,18 +26,38 @@ _IN_TITLES: Final = (
 
 
 def legend(pen: Pen, picture: Element, width_px: int) -> float:
-    """Draw the meaning of the used colours, patterns and letters; return the lower end."""
+    """Draw the meaning of the used patterns; return the lower end."""
     left, top = 0.0, 0.0
     for css_class, words in _legend_rows(pen):
         wide = min(_SWATCH_PX + 4 + svg.text_width_px(words, "small") + 1, width_px)
         if left and left + wide > width_px:
             left, top = 0.0, top + LINE_PX + 4
-        swatch = Box(left, top + 2, _SWATCH_PX, _SWATCH_PX)
-        pen.rect(picture, swatch, css_class, words)
-        pen.letter_in(picture, css_class, swatch)
+        pen.rect(picture, Box(left, top + 2, _SWATCH_PX, _SWATCH_PX), css_class, words)
         pen.line(picture, words, Box(left + _SWATCH_PX + 4, top, wide - _SWATCH_PX - 4), "figure")
         left += wide + GAP_PX
     return top + LINE_PX + 8
+
+
+def legend_of_holders(pen: Pen, picture: Element, top_px: float, width_px: int) -> float:
+    """List every holder with its letter, CPUs, memory and devices, in columns; return the end."""
+    shown = [*{holder.letter: holder for holder in pen.holders.values()}.values()]
+    columns = min(max(1, width_px // _COLUMN_PX), len(shown))
+    column_px = (width_px + GAP_PX) / columns - GAP_PX
+    swatch_px = _SWATCH_PX if len(shown[-1].letter) == 1 else _WIDE_SWATCH_PX
+    top = top_px
+    for start in range(0, len(shown), columns):
+        end = top
+        for at, holder in enumerate(shown[start : start + columns]):
+            left = at * (column_px + GAP_PX)
+            uid = holder.pods[0].uid
+            words = holders.words(holder)
+            swatch = Box(left, top + 2, swatch_px, _SWATCH_PX)
+            pen.rect(picture, swatch, holder.css_class, words, uid=uid)
+            _centred(picture, holder.letter, swatch, f"letter on-{holder.css_class}")
+            room = Box(left + swatch_px + 4, top, column_px - swatch_px - 4)
+            end = max(end, pen.paragraph(picture, words, room))
+        top = end + 4
+    return top + 4
 
 
 def has_distances(pen: Pen) -> bool:
@@ -97,12 +120,8 @@ def _legend_rows(pen: Pen) -> list[tuple[str, str]]:
         rows.append(("kept", "reserved for the system"))
     if any(not part.pod_uid for bar in bars for part in bar.parts):
         rows.append(("joint", "memory of several NUMA nodes together"))
-    names: dict[str, list[str]] = {}
-    for name, colour in pen.colours.by_name.items():
-        names.setdefault(colour, []).append(name)
-    for colour, of_colour in names.items():
-        rest = f" and {len(of_colour) - 1} more" if len(of_colour) > 1 else ""
-        rows.append((colour, f"{of_colour[0]}{rest}"))
+    if any(node.caches for node in pen.chart.nodes):
+        rows.append(("cache", "last-level cache"))
     return rows
 
 

@@ -8,7 +8,8 @@ from xml.etree.ElementTree import Element
 
 from numalet.core.model.value import Value
 from numalet.drawing import sheets, svg, tokens
-from numalet.drawing.sheets import Hues
+from numalet.drawing.node import holders
+from numalet.drawing.node.holders import Holder
 from numalet.insight.maps.node_map import MapPod, NodeMap
 
 _SMALL: Final = tokens.TEXT_PX["small"]
@@ -26,7 +27,9 @@ STYLE: Final = (
     "svg.node .block{fill:var(--surface);stroke:var(--line)}"
     "svg.node .section{fill:none;stroke:var(--line)}"
     "svg.node .grouped{stroke:var(--accent);stroke-width:2;stroke-dasharray:6 3}"
-    "svg.node .core{fill:var(--line)}"
+    "svg.node .run{fill:none;stroke:var(--ink);stroke-width:1.5;pointer-events:none}"
+    "svg.node .seam{fill:none;stroke:var(--paper);stroke-opacity:.5;pointer-events:none}"
+    "svg.node .cache{fill:none;stroke:var(--ink-2);stroke-dasharray:2 2}"
     "svg.node .chip{fill:var(--paper);stroke:var(--ink-2)}"
     "svg.node .free{fill:var(--free);stroke:var(--ink-2)}"
     "svg.node .bar{fill:none;stroke:var(--ink-2);pointer-events:none}"
@@ -97,7 +100,7 @@ class Pen(Value, kw_only=True):
     """Draws the parts of a drawing. ``cells``: CPUs are few enough for cells."""
 
     chart: NodeMap
-    colours: Hues
+    holders: Mapping[str, Holder]
     pods: Mapping[str, MapPod]
     prefix: str
     opened: frozenset[int]
@@ -107,6 +110,9 @@ class Pen(Value, kw_only=True):
     def pod_title(self, uid: str) -> str:
         pod = self.pods.get(uid)
         return uid if pod is None else pod.title
+
+    def holder(self, uid: str) -> Holder:
+        return self.holders.get(uid, holders.UNKNOWN)
 
     def rect(
         self, parent: Element, box: Box, css_class: str, words: str, *,
@@ -153,9 +159,18 @@ class Pen(Value, kw_only=True):
             self.line(parent, shown, below, "figure", full=whole)
         return box.top + len(lines) * box.height
 
-    def letter_in(self, parent: Element, css_class: str, box: Box) -> None:
-        """Draw the letter of a colour in the middle of a mark, if it is large enough."""
-        sheets.mark_letter(parent, css_class, box.left, box.top, box.width, box.height)
+    def label_in(self, parent: Element, uid: str, box: Box) -> None:
+        """Draw the letter of a holder in a mark, and its name, if the mark has room for them."""
+        holder = self.holder(uid)
+        for shown in (holder.label, holder.letter) if uid else ():
+            wide_px = max(svg.text_width_px(shown, "small", is_bold=True) + 2, sheets.SMALLEST_PX)
+            if shown and wide_px <= box.width and box.height >= sheets.SMALLEST_PX:
+                svg.add(
+                    parent, "text", shown, css_class=f"letter on-{holder.css_class}",
+                    x=box.left + box.width / 2, y=box.top + (box.height + SMALL_PX * 0.72) / 2,
+                    text_anchor="middle", aria_hidden="true", data_pod=uid,
+                )  # fmt: skip
+                return
 
 
 class Box(Value):

@@ -42,6 +42,14 @@ class DeviceUse(Enum):
     UNHEALTHY = "unhealthy"
 
 
+class ColoursBy(Enum):
+    """The pods that have one colour and one letter in a drawing."""
+
+    POD = "pod"
+    NAMESPACE = "namespace"
+    QOS = "qos"
+
+
 class MemoryPart(Value):
     """The memory of one pod on one NUMA node alone.
 
@@ -64,7 +72,10 @@ class MemoryBar(Value):
 
 
 class NumaBlock(Value, kw_only=True):
-    """One NUMA node. ``cores`` are its CPUs core by core, ``distances`` are to all nodes by id."""
+    """One NUMA node. ``cores`` are its CPUs core by core, ``distances`` are to all nodes by id.
+
+    ``caches`` are the CPUs of each last-level cache, if the NUMA node has several.
+    """
 
     node_id: int
     node_class: NodeClass
@@ -72,6 +83,7 @@ class NumaBlock(Value, kw_only=True):
     cores: tuple[tuple[CpuCell, ...], ...]
     memory: tuple[MemoryBar, ...]
     distances: tuple[int, ...] | None
+    caches: tuple[CpuSet, ...] = ()
 
     @property
     def cpus(self) -> tuple[CpuCell, ...]:
@@ -125,7 +137,7 @@ class NodeMap(Value, kw_only=True):
     """The whole node: NUMA nodes by ascending id, pods in the order of their admission.
 
     ``gives_out_cpus``: CPUs without a holder may become exclusive; otherwise the CPU Manager is
-    off, and all of them stay shared.
+    off, and all of them stay shared. ``colours_by`` is the reader's choice for drawings.
     """
 
     title: str
@@ -135,6 +147,7 @@ class NodeMap(Value, kw_only=True):
     pods: tuple[MapPod, ...] = ()
     socket_count: int = 0
     gives_out_cpus: bool = True
+    colours_by: ColoursBy = ColoursBy.POD
 
     def pod(self, uid: str) -> MapPod | None:
         return next((each for each in self.pods if each.uid == uid), None)
@@ -238,7 +251,17 @@ def _block(
         cores=cores.get(node.node_id, ()),
         memory=memory,
         distances=node.distances,
+        caches=_caches(node),
     )
+
+
+def _caches(node: NumaNodeInfo) -> tuple[CpuSet, ...]:
+    by_id: dict[int | None, list[int]] = {}
+    for core in node.cores:
+        by_id.setdefault(core.uncore_cache_id, []).extend(core.threads)
+    if None in by_id or len(by_id) == 1:
+        return ()
+    return tuple(frozenset(cpus) for cpus in sorted(by_id.values(), key=min))
 
 
 def _unmanaged(node: NumaNodeInfo) -> tuple[MemoryBar, ...]:

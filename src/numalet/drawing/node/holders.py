@@ -1,0 +1,83 @@
+"""Who holds what in a drawing: a colour, a letter and a line of the legend for each holder.
+
+A holder is a pod, or all pods of a namespace or of a QoS class. Pods with exclusive CPUs come
+first, by name, so that they have the same letters as in the table of CPUs in a terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from string import ascii_uppercase
+from typing import Final
+
+from numalet.core.model import cpu_set, resources
+from numalet.core.model.value import Value
+from numalet.drawing import tokens
+from numalet.insight.maps.node_map import ColoursBy, MapPod, NodeMap
+from numalet.wording import numbers
+
+
+class Holder(Value):
+    """Pods with one colour and one letter. Colours repeat after the last one, letters do not."""
+
+    name: str
+    css_class: str
+    letter: str
+    pods: tuple[MapPod, ...]
+
+    @property
+    def label(self) -> str:
+        """The letter and the name, for marks that have room for both."""
+        name = self.pods[0].name if len(self.pods) == 1 else self.name
+        return f"{self.letter} {name}".rstrip()
+
+
+UNKNOWN: Final = Holder("", "holder", "", ())
+
+
+def by_uid(chart: NodeMap) -> Mapping[str, Holder]:
+    """Return the holders of a drawing by the uids of their pods, in the order of the legend."""
+    of_name: dict[str, list[MapPod]] = {}
+    for pod in sorted(chart.pods, key=lambda pod: (not pod.cpus, pod.title, pod.uid)):
+        of_name.setdefault(_key(pod, chart.colours_by), []).append(pod)
+    return {
+        pod.uid: holder
+        for at, pods in enumerate(of_name.values())
+        for holder in [_holder(at, tuple(pods), chart.colours_by)]
+        for pod in pods
+    }
+
+
+def words(holder: Holder) -> str:
+    """Return the line of the legend: the name, and all CPUs, memory and devices of its pods."""
+    pods = holder.pods
+    cpus = frozenset[int]().union(*(pod.cpus for pod in pods))
+    parts = [] if len(pods) == 1 else [numbers.counted(len(pods), "pod")]
+    if cpus:
+        noun = "CPU" if len(cpus) == 1 else "CPUs"
+        parts.append(f"{noun} {cpu_set.text(cpus).replace(',', ', ')}")
+    for resource in sorted({name for pod in pods for name in pod.memory_bytes}, reverse=True):
+        if size := sum(pod.memory_bytes.get(resource, 0) for pod in pods):
+            pages = "" if resource == resources.MEMORY else f" of {resource}"
+            parts.append(f"{numbers.rounded_size(size)}{pages}")
+    parts += [", ".join(ids) for pod in pods for _, ids in sorted(pod.devices.items())]
+    return f"{holder.name}: {'; '.join(parts)}" if parts else holder.name
+
+
+def _key(pod: MapPod, colours_by: ColoursBy) -> str:
+    if colours_by is ColoursBy.POD:
+        return pod.uid
+    if colours_by is ColoursBy.NAMESPACE:
+        return pod.namespace or "namespace not known"
+    return "QoS class not known" if pod.qos_class is None else pod.qos_class.value
+
+
+def _holder(at: int, pods: tuple[MapPod, ...], colours_by: ColoursBy) -> Holder:
+    name = pods[0].title if colours_by is ColoursBy.POD else _key(pods[0], colours_by)
+    return Holder(name, f"hue-{at % tokens.HUES + 1}", _letter(at), pods)
+
+
+def _letter(at: int) -> str:
+    """Return ``A`` to ``Z``, then ``AA``, ``AB``."""
+    rest, last = divmod(at, len(ascii_uppercase))
+    return (_letter(rest - 1) if rest else "") + ascii_uppercase[last]
