@@ -32,7 +32,10 @@ def design_routes(shown: ShownSources) -> list[Route]:
     async def tokens_and_states(_request: Request) -> Response:
         states = {name: templating.trusted(design.state(name)) for name in design.STATES}
         palette = templating.trusted(design.palette())
-        return shown.page("design.html", title="Design", palette=palette, states=states)
+        nodes = {name: templating.trusted(drawn) for name, drawn in design.nodes().items()}
+        return shown.page(
+            "design.html", title="Design", palette=palette, states=states, nodes=nodes
+        )
 
     return [Route("/design", tokens_and_states)]
 

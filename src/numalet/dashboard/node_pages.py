@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Final
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from numalet.core.model import cpu_set, numa_mask, resources
+from numalet.core.model import cpu_set, numa_mask, resources, value
 from numalet.core.model.pod import Container, Pod, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.model.value import Value
@@ -21,7 +22,15 @@ from numalet.dashboard.sources import Level, NodeView, Note, SourceKind
 from numalet.dashboard.why import Explanations
 from numalet.drawing import node_drawing
 from numalet.insight.explain import measures
-from numalet.insight.maps.node_map import DeviceUse, MapPod, MemoryBar, NodeMap, NumaBlock
+from numalet.insight.maps import finding
+from numalet.insight.maps.node_map import (
+    ColoursBy,
+    DeviceUse,
+    MapPod,
+    MemoryBar,
+    NodeMap,
+    NumaBlock,
+)
 from numalet.insight.maps.resource_maps import CpuUse
 from numalet.pages import templating
 from numalet.wording import numbers
@@ -174,7 +183,10 @@ _MOST_ROOMS = 8
 _MOST_REFUSED = 5
 _NARROW_PX = 364
 """The width on a telephone of 400 px, without margins."""
+_WIDE_PX = 960
 _NARROW = "narrow"
+_LONGEST_WORDS: Final = 300
+_POD: Final = ColoursBy.POD
 _ORDER = (Level.BAD, Level.WARNING, Level.GOOD)
 
 
@@ -213,21 +225,29 @@ def routes(shown: ShownSources) -> list[Route]:
 
     async def node(request: Request) -> Response:
         view = source.view()
-        opened = _opened(request.query_params.get("open", ""))
-        is_narrow = request.query_params.get("width") == _NARROW
-        link = partial(_opening, is_narrow=is_narrow)
-        drawing = (
-            node_drawing.draw(view.chart, width_px=_NARROW_PX, opened=opened, link=link)
-            if is_narrow
-            else node_drawing.draw(view.chart, opened=opened, link=link)
+        query = request.query_params
+        opened = _opened(query.get("open", ""))
+        words = query.get("find", "")[:_LONGEST_WORDS]
+        colours_by = next((each for each in ColoursBy if each.value == query.get("colours")), _POD)
+        is_narrow = query.get("width") == _NARROW
+        found = finding.find(view.chart, words)
+        link = partial(
+            _address, words=words, colours_by=colours_by, width=_NARROW if is_narrow else ""
         )
+        chart = value.replace(view.chart, colours_by=colours_by)
+        width_px = _NARROW_PX if is_narrow else _WIDE_PX
+        drawing = node_drawing.draw(chart, width_px=width_px, opened=opened, link=link, found=found)
         return shown.page(
             "node.html",
             title=view.title,
             page="/node",
             drawing=templating.trusted(drawing),
             is_narrow=is_narrow,
-            other_width=_address(opened, is_narrow=not is_narrow),
+            other_width=link(opened, width="" if is_narrow else _NARROW),
+            found=found.sentence,
+            words=words,
+            colours_by=colours_by.value,
+            opened=",".join(map(str, sorted(opened))),
             pods=view.chart.pods,
         )
 
@@ -240,13 +260,12 @@ def _opened(text: str) -> frozenset[int]:
     return frozenset(int(part) for part in parts if part.isascii() and part.isdigit())
 
 
-def _opening(opened: frozenset[int], *, is_narrow: bool) -> str:
-    return _address(opened, is_narrow=is_narrow)
-
-
-def _address(opened: frozenset[int], *, is_narrow: bool) -> str:
-    width = f"&width={_NARROW}" if is_narrow else ""
-    return f"?open={','.join(map(str, sorted(opened)))}{width}"
+def _address(opened: frozenset[int], *, words: str, colours_by: ColoursBy, width: str) -> str:
+    """Return the address of the drawing with these NUMA nodes opened, and all else as it is."""
+    chosen = "" if colours_by is _POD else colours_by.value
+    more = {"width": width, "find": words, "colours": chosen}
+    given = {name: value for name, value in more.items() if value}
+    return "?" + urlencode({"open": ",".join(map(str, sorted(opened))), **given}, safe=",")
 
 
 def _health(view: NodeView, notes: list[Note]) -> Note:

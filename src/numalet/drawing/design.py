@@ -7,8 +7,23 @@ from __future__ import annotations
 
 from typing import Final
 
-from numalet.drawing import svg, tokens
+from numalet.core.model.machine_queries import NodeClass
+from numalet.core.model.value import replace
+from numalet.drawing import node_drawing, svg, tokens
 from numalet.drawing.node.pen import STYLE
+from numalet.insight.maps import finding
+from numalet.insight.maps.node_map import (
+    ColoursBy,
+    DeviceUse,
+    MapDevice,
+    MapPod,
+    MemoryBar,
+    MemoryGroup,
+    MemoryPart,
+    NodeMap,
+    NumaBlock,
+)
+from numalet.insight.maps.resource_maps import CpuCell, CpuUse
 
 _COLUMN_PX: Final = 160
 _ROW_PX: Final = 32
@@ -22,6 +37,75 @@ STATES: Final = {
     "gone": ("bad", "x", "The agent has stopped", "This page returns by itself when it is back."),
 }
 """A colour, a sign, a heading and a sentence for each state, by its name."""
+
+
+def _pod(name: str, namespace: str, *cpus: int, gib: int) -> MapPod:
+    return MapPod(
+        uid=name, namespace=namespace, name=name, qos_class=None, nodes=(0,),
+        cpus=frozenset(cpus), memory_bytes={"memory": gib << 30}, devices={},
+    )  # fmt: skip
+
+
+_PODS: Final = (
+    _pod("web", "shop", 1, 9, 2, 10, gib=24),
+    _pod("db", "shop", 3, gib=8),
+    _pod("log", "system", 11, gib=4),
+)
+_OWNERS: Final = {cpu: pod.uid for pod in _PODS for cpu in pod.cpus}
+
+
+def _cell(cpu: int) -> CpuCell:
+    if cpu in _OWNERS:
+        return CpuCell(cpu, CpuUse.EXCLUSIVE, _OWNERS[cpu])
+    return CpuCell(cpu, CpuUse.RESERVED if cpu in {0, 8} else CpuUse.SHARED)
+
+
+_NODE: Final = NodeMap(
+    title="A node with all that a drawing can show",
+    nodes=tuple(
+        NumaBlock(
+            node_id=at,
+            node_class=NodeClass.CPU,
+            sockets=(0,),
+            distances=(10, 20)[:: 1 - 2 * at],
+            cores=tuple((_cell(cpu), _cell(cpu + 8)) for cpu in range(4 * at, 4 * at + 4)),
+            memory=(MemoryBar("memory", 64 << 30, 4 << 30, 16 << 30, parts),),
+            caches=caches,
+        )
+        for at, parts, caches in (
+            (
+                0,
+                (MemoryPart("web", 24 << 30), MemoryPart("db", 8 << 30), MemoryPart("", 12 << 30)),
+                (frozenset({0, 1, 8, 9}), frozenset({2, 3, 10, 11})),
+            ),
+            (1, (MemoryPart("", 44 << 30),), ()),
+        )
+    ),
+    groups=(MemoryGroup((0, 1), ("log",)),),
+    devices=tuple(
+        MapDevice("example.com/gpu", f"gpu{at}", (0,), use, "web" if at == 1 else "")
+        for at, use in enumerate(DeviceUse)
+    ),
+    pods=_PODS,
+)
+
+
+def nodes() -> dict[str, str]:
+    """Draw one node with all that a drawing can show, by what the reader chose."""
+    shown = {
+        "colours by pod": (ColoursBy.POD, ""),
+        "colours by namespace": (ColoursBy.NAMESPACE, ""),
+        "CPU 6 is found": (ColoursBy.POD, "CPU 6"),
+        "GPU 1 is found": (ColoursBy.POD, "GPU 1"),
+        "a pod is found": (ColoursBy.POD, "web"),
+    }
+    return {
+        name: node_drawing.draw(
+            replace(_NODE, colours_by=colours_by), prefix=f"shown{at}-",
+            found=finding.find(_NODE, words),
+        )
+        for at, (name, (colours_by, words)) in enumerate(shown.items())
+    }  # fmt: skip
 
 
 def palette(width_px: int = 960) -> str:

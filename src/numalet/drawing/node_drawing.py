@@ -15,7 +15,8 @@ from numalet.drawing import svg
 from numalet.drawing.node import cpus, devices, holders, layout, margins, memory
 from numalet.drawing.node.layout import GAP_PX, Section, Tile
 from numalet.drawing.node.pen import LINE_PX, PAD_PX, STYLE, Box, Link, Pen, add_patterns
-from numalet.insight.maps import accelerator_memory
+from numalet.insight.maps import accelerator_memory, finding
+from numalet.insight.maps.finding import Found
 from numalet.insight.maps.node_map import NodeMap
 from numalet.wording import numbers
 
@@ -34,6 +35,7 @@ def draw(
     opened: Collection[int] = (),
     prefix: str = "",
     link: Link | None = None,
+    found: Found = finding.NOTHING,
 ) -> str:
     """Draw this node, 400 to 1,600 px wide, as high as necessary.
 
@@ -44,16 +46,18 @@ def draw(
         prefix: the prefix of all ids, so that several drawings can be on one page.
         link: the address of the page that shows the drawing with other NUMA nodes opened; without
             it there are no links.
+        found: what gets a ring around it; its NUMA nodes are opened if their CPUs are not visible.
     """
     width = max(width_px, _NARROWEST_DRAWING_PX)
+    has_cells = sum(len(node.cpus) for node in chart.nodes) <= _MOST_CELLS
     pen = Pen(
         chart=chart,
         holders=holders.by_uid(chart),
         pods={pod.uid: pod for pod in chart.pods},
         prefix=prefix,
-        opened=frozenset(opened),
+        opened=frozenset(opened) | (found.nodes if found.cpus and not has_cells else frozenset()),
         link=link,
-        cells=sum(len(node.cpus) for node in chart.nodes) <= _MOST_CELLS,
+        cells=has_cells,
     )
     picture = _picture(pen, width)
     top = margins.legend(pen, picture, width)
@@ -73,6 +77,7 @@ def draw(
         top = margins.legend_of_holders(pen, picture, top, width) + GAP_PX
     if margins.has_distances(pen):
         top = margins.distances(pen, picture, top, width) + GAP_PX
+    margins.mark_found(picture, found)
     height = svg.number(max(top - GAP_PX + 1, 1))
     picture.set("height", height)
     picture.set("viewBox", f"-1 -1 {width + 2} {svg.number(float(height) + 2)}")

@@ -17,4 +17,5 @@ def test_the_page_has_every_state() -> None:
     answer = TestClient(Starlette(routes=application.design_routes(shown))).get("/design")
     assert answer.status_code == 200
     assert [name for name in design.STATES if f"<h3>{name}</h3>" not in answer.text] == []
-    assert answer.text.count("<svg") == 1 + len(design.STATES)
+    assert answer.text.count("<svg") == 1 + len(design.STATES) + len(design.nodes())
+    assert [name for name in design.nodes() if f"<h3>{name}</h3>" not in answer.text] == []

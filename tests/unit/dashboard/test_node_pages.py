@@ -335,3 +335,16 @@ def test_the_end_of_a_log_is_bounded(tmp_path: Path) -> None:
     assert text.endswith("line 19999 \ufffd\n")
     assert len(text.splitlines()) == pod_pages.MOST_LOG_LINES
     assert pod_pages.log_tail(tmp_path / "none") is None
+
+
+async def test_a_cpu_is_found_by_the_address_of_the_drawing() -> None:
+    async with _client(Shown(_view())) as client:
+        text = (await client.get("/node?find=CPU+2&colours=namespace&open=1&width=narrow")).text
+        plain = (await client.get("/node?colours=unknown")).text
+    assert '<p role="status" id="found">CPU 2 is on NUMA node ' in text
+    assert text.count('class="found"') == 1
+    assert 'value="CPU 2"' in text
+    assert '<option value="namespace" selected>' in text
+    assert "?open=1&amp;find=CPU+2&amp;colours=namespace" in text
+    assert 'class="found"' not in plain
+    assert '<option value="pod" selected>' in plain

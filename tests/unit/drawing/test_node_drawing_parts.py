@@ -12,6 +12,7 @@ from numalet.core.model.machine_queries import NodeClass
 from numalet.drawing import node_drawing
 from numalet.drawing.node import layout
 from numalet.insight.maps import accelerator_memory
+from numalet.insight.maps.finding import Found
 from numalet.insight.maps.node_map import (
     DeviceUse,
     MapDevice,
@@ -287,3 +288,24 @@ def test_cores_of_a_last_level_cache_are_in_one_frame_where_a_node_has_several()
 def test_rows_of_cpus_have_the_numbers_of_their_ends() -> None:
     words = _words(node_drawing.draw(node_charts.machine("2n8c2t"))).splitlines()
     assert words[words.index("0") :][:4] == ["0", "7", "16", "23"]
+
+
+def _rings(chart: NodeMap, found: Found) -> list[Element]:
+    read = ElementTree.fromstring(node_drawing.draw(chart, found=found))
+    return [each for each in read.iter() if each.get("class") == "found"]
+
+
+def test_what_is_found_has_a_ring() -> None:
+    chart = node_charts.held()
+    assert len(_rings(chart, Found(cpus=frozenset({2})))) == 1
+    assert len(_rings(chart, Found(device_ids={"gpu0"}))) == 1
+    (web,) = [pod.uid for pod in chart.pods if pod.name == "web"]
+    assert len(_rings(chart, Found(pod_uids={web}))) == 2
+    assert _rings(chart, Found()) == []
+
+
+def test_a_cpu_that_is_found_opens_its_numa_node() -> None:
+    chart = node_charts.machine("64n4c2t")
+    found = Found(nodes=frozenset({5}), cpus=frozenset({20}))
+    assert 'data-cpu="20"' in node_drawing.draw(chart, found=found)
+    assert len(_rings(chart, found)) == 1

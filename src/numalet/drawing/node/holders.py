@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from string import ascii_uppercase
 from typing import Final
 
-from numalet.core.model import cpu_set, resources
 from numalet.core.model.value import Value
 from numalet.drawing import tokens
+from numalet.insight.maps import node_map
 from numalet.insight.maps.node_map import ColoursBy, MapPod, NodeMap
 from numalet.wording import numbers
 
@@ -50,18 +50,9 @@ def by_uid(chart: NodeMap) -> Mapping[str, Holder]:
 
 def words(holder: Holder) -> str:
     """Return the line of the legend: the name, and all CPUs, memory and devices of its pods."""
-    pods = holder.pods
-    cpus = frozenset[int]().union(*(pod.cpus for pod in pods))
-    parts = [] if len(pods) == 1 else [numbers.counted(len(pods), "pod")]
-    if cpus:
-        noun = "CPU" if len(cpus) == 1 else "CPUs"
-        parts.append(f"{noun} {cpu_set.text(cpus).replace(',', ', ')}")
-    for resource in sorted({name for pod in pods for name in pod.memory_bytes}, reverse=True):
-        if size := sum(pod.memory_bytes.get(resource, 0) for pod in pods):
-            pages = "" if resource == resources.MEMORY else f" of {resource}"
-            parts.append(f"{numbers.rounded_size(size)}{pages}")
-    parts += [", ".join(ids) for pod in pods for _, ids in sorted(pod.devices.items())]
-    return f"{holder.name}: {'; '.join(parts)}" if parts else holder.name
+    count = "" if len(holder.pods) == 1 else numbers.counted(len(holder.pods), "pod")
+    held = "; ".join(filter(None, (count, node_map.holdings(holder.pods))))
+    return f"{holder.name}: {held}" if held else holder.name
 
 
 def _key(pod: MapPod, colours_by: ColoursBy) -> str:

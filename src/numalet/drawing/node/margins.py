@@ -11,10 +11,12 @@ from numalet.drawing import svg
 from numalet.drawing.node import holders
 from numalet.drawing.node.layout import GAP_PX, MINI_GAP_PX, MINI_PX
 from numalet.drawing.node.pen import LINE_PX, SMALL_PX, Box, Pen
+from numalet.insight.maps.finding import Found
 from numalet.insight.maps.node_map import NumaBlock
 from numalet.insight.maps.resource_maps import CpuUse
 from numalet.wording import numbers
 
+_WHOLE_MARKS: Final = {"data-bytes", "data-device", "data-devices", "data-cpus"}
 _SWATCH_PX: Final = 12
 _WIDE_SWATCH_PX: Final = 22
 _COLUMN_PX: Final = 300
@@ -58,6 +60,26 @@ def legend_of_holders(pen: Pen, picture: Element, top_px: float, width_px: int) 
             end = max(end, pen.paragraph(picture, words, room))
         top = end + 4
     return top + 4
+
+
+def mark_found(picture: Element, found: Found) -> None:
+    """Draw a ring around every mark of what a reader looks for."""
+    for mark in [*picture.iter()]:
+        cpus = cpu_set.parse(mark.get("data-cpu", mark.get("data-cpus", "")))
+        is_of_pod = mark.get("data-pod") in found.pod_uids and (
+            mark.get("class") == "run" or {*mark.keys()} & _WHOLE_MARKS
+        )
+        if cpus & found.cpus or mark.get("data-device") in found.device_ids or is_of_pod:
+            box = mark.find("rect") if mark.tag == "g" else mark
+            if box is not None:
+                left, top = float(box.get("x", 0)) - 2, float(box.get("y", 0)) - 2
+                wide, high = float(box.get("width", 0)) + 4, float(box.get("height", 0)) + 4
+                # The ground makes the ring visible on marks of its own colour.
+                for css_class in ("found-ground", "found"):
+                    svg.add(
+                        picture, "rect", css_class=css_class, x=left, y=top, width=wide,
+                        height=high, rx=3,
+                    )  # fmt: skip
 
 
 def has_distances(pen: Pen) -> bool:

@@ -28,6 +28,7 @@ from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.maps import pod_sums, resource_maps
 from numalet.insight.maps.pod_sums import PodSums
 from numalet.insight.maps.resource_maps import CpuCell, NodeCpus
+from numalet.wording import numbers
 
 _NOTHING_HELD: Final = Snapshot()
 _PCI_ADDRESS: Final = re.compile(
@@ -131,6 +132,18 @@ class MapPod(Value, kw_only=True):
     def title(self) -> str:
         """``namespace/name``, or the uid if the name is unknown."""
         return f"{self.namespace}/{self.name}" if self.name else self.uid
+
+
+def holdings(pods: Collection[MapPod]) -> str:
+    """Return all CPUs, memory and devices of these pods: ``CPUs 2-3, 18-19; 8Gi; gpu0``."""
+    cpus = frozenset[int]().union(*(pod.cpus for pod in pods))
+    parts = [numbers.cpus(cpus).replace(",", ", ")] if cpus else []
+    for resource in sorted({name for pod in pods for name in pod.memory_bytes}, reverse=True):
+        if size := sum(pod.memory_bytes.get(resource, 0) for pod in pods):
+            pages = "" if resource == resources.MEMORY else f" of {resource}"
+            parts.append(f"{numbers.rounded_size(size)}{pages}")
+    parts += [", ".join(ids) for pod in pods for _, ids in sorted(pod.devices.items())]
+    return "; ".join(parts)
 
 
 class NodeMap(Value, kw_only=True):

@@ -1,0 +1,93 @@
+"""Finds a CPU, a device or a pod on the map of a node by what a reader calls it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set
+from typing import Final
+
+from numalet.core.model import cpu_set, numa_mask
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.value import Value
+from numalet.insight.maps import node_map
+from numalet.insight.maps.node_map import DeviceUse, MapDevice, NodeMap
+from numalet.insight.maps.resource_maps import CpuUse
+
+_CPU: Final = re.compile(r"(?:cpu)?\s*([0-9]{1,6})", re.IGNORECASE)
+_NONE: Final[frozenset[str]] = frozenset()
+
+
+class Found(Value, kw_only=True):
+    """What is to be marked, and a sentence about it; ``nodes`` are its NUMA nodes."""
+
+    sentence: str = ""
+    nodes: frozenset[int] = frozenset()
+    cpus: CpuSet = cpu_set.EMPTY
+    device_ids: Set[str] = _NONE
+    pod_uids: Set[str] = _NONE
+
+
+NOTHING: Final = Found()
+
+
+def find(chart: NodeMap, words: str) -> Found:
+    """Find ``CPU 17`` or ``17``, a device by its id, such as ``GPU 3``, or pods by their name."""
+    words = " ".join(words.split())
+    if not words:
+        return NOTHING
+    if number := _CPU.fullmatch(words):
+        return _cpu(chart, int(number[1]))
+    plain = _plain(words)
+    # A device plugin names its devices as it likes: gpu3, gpu-3, nvidia3.
+    devices = [each for each in chart.devices if _plain(each.device_id) == plain]
+    pods = [pod for pod in chart.pods if words.lower() in (pod.title.lower(), pod.name.lower())]
+    pods = pods or [pod for pod in chart.pods if words.lower() in pod.title.lower()]
+    if devices:
+        return _device(chart, devices)
+    if not pods:
+        return Found(sentence=f"Nothing here is called {words}.")
+    sentence = f"{len(pods)} pods: {', '.join(sorted(pod.title for pod in pods))}."
+    if len(pods) == 1:
+        noun = "NUMA node" if len(pods[0].nodes) == 1 else "NUMA nodes"
+        where = f", on {noun} {numa_mask.listed(pods[0].nodes)}" if pods[0].nodes else ""
+        sentence = f"{pods[0].title}{where}: {node_map.holdings(pods) or 'nothing of its own'}."
+    return Found(
+        sentence=sentence,
+        nodes=frozenset(node for pod in pods for node in pod.nodes),
+        pod_uids=frozenset(pod.uid for pod in pods),
+    )
+
+
+def _plain(words: str) -> str:
+    return re.sub(r"[\s_-]", "", words.lower())
+
+
+def _cpu(chart: NodeMap, number: int) -> Found:
+    for block in chart.nodes:
+        for cell in block.cpus:
+            if cell.cpu == number:
+                pod = chart.pod(cell.pod_uid)
+                whose = f"exclusive to {cell.pod_uid if pod is None else pod.title}"
+                if cell.use is not CpuUse.EXCLUSIVE:
+                    is_kept = cell.use is CpuUse.RESERVED
+                    whose = "reserved for the system" if is_kept else "no pod has it for itself"
+                return Found(
+                    sentence=f"CPU {number} is on NUMA node {block.node_id}: {whose}.",
+                    nodes=frozenset({block.node_id}),
+                    cpus=frozenset({number}),
+                )
+    return Found(sentence=f"This node has no CPU {number}.")
+
+
+def _device(chart: NodeMap, devices: list[MapDevice]) -> Found:
+    device = devices[0]
+    pod = chart.pod(device.pod_uid)
+    nodes = numa_mask.listed(device.nodes)
+    where = f"NUMA node {nodes}" if nodes else "a NUMA node that is not known"
+    state = "in use" if device.state is DeviceUse.IN_USE else device.state.value
+    state = state if pod is None else f"held by {pod.title}"
+    return Found(
+        sentence=f"{device.resource} {device.device_id} is on {where}: {state}.",
+        nodes=frozenset(device.nodes),
+        device_ids=frozenset(each.device_id for each in devices),
+    )

@@ -1,0 +1,58 @@
+"""What a reader looks for on the drawing of a node: a CPU, a device, a pod."""
+
+from __future__ import annotations
+
+import pytest
+
+from numalet.insight.maps import finding
+from values import node_charts
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence", "cpus"),
+    [
+        ("CPU 2", "CPU 2 is on NUMA node 0: exclusive to shop/web.", {2}),
+        (" cpu16 ", "CPU 16 is on NUMA node 0: exclusive to data/db.", {16}),
+        ("0", "CPU 0 is on NUMA node 0: reserved for the system.", {0}),
+        ("CPU 8", "CPU 8 is on NUMA node 1: no pod has it for itself.", {8}),
+        ("CPU 99", "This node has no CPU 99.", set()),
+    ],
+)
+def test_a_cpu_by_its_number(words: str, sentence: str, cpus: set[int]) -> None:
+    found = finding.find(node_charts.held(), words)
+    assert found.sentence == sentence
+    assert {*found.cpus} == cpus
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence", "device_ids"),
+    [
+        ("GPU 0", "nvidia.com/gpu gpu0 is on NUMA node 0: held by ml/train.", {"gpu0"}),
+        ("gpu3", "nvidia.com/gpu gpu3 is on NUMA node 1: unhealthy.", {"gpu3"}),
+        ("0000:3B:02.1", "example.com/nic 0000:3b:02.1 is on NUMA node 0: free.", {"0000:3b:02.1"}),
+        ("any", "example.com/nic any is on a NUMA node that is not known: free.", {"any"}),
+    ],
+)
+def test_a_device_by_its_id(words: str, sentence: str, device_ids: set[str]) -> None:
+    found = finding.find(node_charts.held(), words)
+    assert found.sentence == sentence
+    assert {*found.device_ids} == device_ids
+
+
+def test_a_pod_by_its_name_or_a_part_of_it() -> None:
+    chart = node_charts.held()
+    found = finding.find(chart, "shop/web")
+    assert found.sentence == "shop/web, on NUMA node 0: CPUs 2-3, 18-19; 8Gi."
+    assert [*found.pod_uids] == [pod.uid for pod in chart.pods if pod.name == "web"]
+    assert finding.find(chart, "WEB").pod_uids == found.pod_uids
+    several = finding.find(chart, "a")
+    assert several.sentence == "2 pods: data/db, ml/train."
+    assert finding.find(chart, "ml/train").sentence == (
+        "ml/train, on NUMA node 0: CPUs 4, 20; 10Gi; gpu0."
+    )
+
+
+def test_words_that_name_nothing() -> None:
+    found = finding.find(node_charts.held(), "<nobody>")
+    assert found == finding.Found(sentence="Nothing here is called <nobody>.")
+    assert finding.find(node_charts.held(), "  ") == finding.NOTHING
