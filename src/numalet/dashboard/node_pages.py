@@ -2,166 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache, partial
-from typing import Final
 from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from numalet.core.model import cpu_set, numa_mask, resources, value
-from numalet.core.model.pod import Container, Pod, QosClass
-from numalet.core.model.quantity import Quantity
-from numalet.core.model.value import Value
-from numalet.core.node import largest_request
+from numalet.core.model import value
 from numalet.core.node.node import Node
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.sources import Level, NodeView, Note, SourceKind
 from numalet.dashboard.why import Explanations
 from numalet.drawing import node_drawing
-from numalet.insight.explain import measures
-from numalet.insight.maps import finding
-from numalet.insight.maps.node_map import (
-    ColoursBy,
-    DeviceUse,
-    MapPod,
-    MemoryBar,
-    NodeMap,
-    NumaBlock,
-)
-from numalet.insight.maps.resource_maps import CpuUse
+from numalet.insight.explain import largest_pod
+from numalet.insight.explain.largest_pod import LargestPod
+from numalet.insight.maps import finding, room
+from numalet.insight.maps.node_map import ColoursBy, MapPod
 from numalet.pages import templating
 from numalet.wording import numbers
-
-_PROBE: Final = "numalet-largest-pod"
-
-
-class RoomRow(Value, kw_only=True):
-    """The free resources of one NUMA node.
-
-    ``devices`` are free and total numbers by resource. ``together_with`` are the other nodes of its
-    memory group: no pod gets memory from it alone.
-    """
-
-    node_id: int
-    node_class: str
-    free_cpus: int
-    cpus: int
-    memory: tuple[MemoryBar, ...]
-    devices: Mapping[str, tuple[int, int]]
-    together_with: tuple[int, ...] = ()
-
-    @property
-    def free_bytes(self) -> int:
-        return sum(bar.free_bytes for bar in self.memory if bar.resource == resources.MEMORY)
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.cpus or self.devices or any(bar.total_bytes for bar in self.memory))
-
-
-class LargestPod(Value):
-    """The most CPUs for one container on a NUMA node that also takes all its free memory."""
-
-    node_id: int
-    cpus: int
-    memory_bytes: int
-
-
-class RoomTables(Value):
-    """The rows: visible ones, the others, and NUMA nodes without resources."""
-
-    first: tuple[RoomRow, ...]
-    others: tuple[RoomRow, ...]
-    empty: tuple[int, ...]
-
-    @property
-    def empty_ids(self) -> str:
-        return cpu_set.text(self.empty).replace(",", ", ")
-
-
-def tables(rows: list[RoomRow], most: int) -> RoomTables:
-    """Return rows by ascending id; of more than ``most``, those with most room are visible."""
-    kept = [row for row in rows if not row.is_empty]
-    best = sorted(kept, key=_by_room, reverse=True)[:most]
-    return RoomTables(
-        first=tuple(row for row in kept if row in best),
-        others=tuple(row for row in kept if row not in best),
-        empty=tuple(row.node_id for row in rows if row.is_empty),
-    )
-
-
-def rooms(chart: NodeMap) -> list[RoomRow]:
-    return [_row(chart, block) for block in chart.nodes]
-
-
-def _row(chart: NodeMap, block: NumaBlock) -> RoomRow:
-    devices: dict[str, tuple[int, int]] = {}
-    for device in chart.devices:
-        if block.node_id in device.nodes:
-            free, count = devices.get(device.resource, (0, 0))
-            devices[device.resource] = (free + (device.state is DeviceUse.FREE), count + 1)
-    return RoomRow(
-        node_id=block.node_id,
-        node_class=block.node_class.value,
-        free_cpus=sum(cell.use is CpuUse.SHARED for cell in block.cpus),
-        cpus=len(block.cpus),
-        memory=block.memory,
-        devices=devices,
-        together_with=tuple(
-            each
-            for group in chart.groups
-            if block.node_id in group.nodes
-            for each in group.nodes
-            if each != block.node_id
-        ),
-    )
-
-
-def roomiest(rows: list[RoomRow]) -> RoomRow | None:
-    """Return the NUMA node with most room: outside groups, then by free CPUs, then by memory."""
-    return max(rows, key=_by_room, default=None)
-
-
-def _by_room(row: RoomRow) -> tuple[bool, int, int, int]:
-    return not row.together_with, row.free_cpus, row.free_bytes, -row.node_id
-
-
-def largest_pod(node: Node, row: RoomRow) -> LargestPod | None:
-    """Return the largest Guaranteed pod of one container that lands on this NUMA node alone."""
-    # A plugin may act on a device when it is called, so a search must not call it.
-    node = node.without_plugins()
-    unit = largest_request.unit_of(node.rules, resources.CPU)
-    # Bisection by trial admissions assumes that a smaller pod lands if a larger one does.
-    low, high = 0, row.free_cpus // unit + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _lands(node, row, middle * unit):
-            low = middle
-        else:
-            high = middle
-    return LargestPod(row.node_id, low * unit, row.free_bytes) if low else None
-
-
-def _lands(node: Node, row: RoomRow, cpus: int) -> bool:
-    wanted = {
-        resources.CPU: Quantity.from_int(cpus),
-        resources.MEMORY: Quantity.from_bytes(max(row.free_bytes, 1)),
-    }
-    pod = Pod(
-        uid=_PROBE,
-        name=_PROBE,
-        app_containers=(Container(name="app", requests=wanted, limits=wanted),),
-        qos_class=QosClass.GUARANTEED,
-    )
-    _, decision = node.admit(pod)
-    if not decision.admitted:
-        return False
-    # Admission is not enough: the pod must use this NUMA node and no other one.
-    span = measures.span_of(node.roster, decision.after, pod)
-    return numa_mask.ids(span) == (row.node_id,)
 
 
 def largest_holders(view: NodeView, most: int) -> list[MapPod]:
@@ -199,9 +59,7 @@ def routes(shown: ShownSources) -> list[Route]:
 
     async def overview(_request: Request) -> Response:
         view = source.view()
-        rows = rooms(view.chart)
-        gives_out_cpus = view.chart.gives_out_cpus
-        best = roomiest(rows)
+        rows = room.rooms(view.chart)
         refused = list(refusals(view))
         shown_refused = [view.rows[at] for at in refused[:_MOST_REFUSED]]
         notes = [note for note in view.notes if note.level is not Level.GOOD]
@@ -211,11 +69,14 @@ def routes(shown: ShownSources) -> list[Route]:
             page="/",
             health=_health(view, notes),
             notes=sorted(notes, key=lambda note: _ORDER.index(note.level)),
-            rooms=tables(rows, _MOST_ROOMS),
+            rooms=room.tables(rows, _MOST_ROOMS),
             has_huge_pages=any(bar.resource != "memory" for row in rows for bar in row.memory),
-            gives_out_cpus=gives_out_cpus,
-            best=best,
-            largest=_largest(view, best) if best is not None and gives_out_cpus else None,
+            has_devices=any(row.devices for row in rows),
+            unheld_cpus=view.chart.cpus,
+            unheld_memory=view.chart.memory,
+            requests=room.requests_sentence(view.node),
+            most=room.roomiest(rows),
+            largest=_largest(view.node),
             holders=largest_holders(view, _MOST_HOLDERS),
             holder_count=len(view.chart.pods),
             refused=shown_refused,
@@ -284,28 +145,24 @@ def _health(view: NodeView, notes: list[Note]) -> Note:
     return Note(worst, "", f"The node is ready; {needs}.")
 
 
-def _largest(view: NodeView, row: RoomRow) -> LargestPod | None:
-    return _largest_pod(_Asked(view.node, row))
+def _largest(node: Node) -> LargestPod | None:
+    return _largest_pod(_Asked(node))
 
 
 class _Asked:
     """A cache key that is equal while the node's snapshot is the same object."""
 
-    def __init__(self, node: Node, row: RoomRow) -> None:
-        self.node, self.row = node, row
+    def __init__(self, node: Node) -> None:
+        self.node = node
 
     def __hash__(self) -> int:
         # By identity: hashing a snapshot would cost more than the answer.
-        return hash((id(self.node.snapshot), self.row.node_id))
+        return id(self.node.snapshot)
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, _Asked)
-            and self.node.snapshot is other.node.snapshot
-            and self.row.node_id == other.row.node_id
-        )
+        return isinstance(other, _Asked) and self.node.snapshot is other.node.snapshot
 
 
 @lru_cache(maxsize=8)
 def _largest_pod(asked: _Asked) -> LargestPod | None:
-    return largest_pod(asked.node, asked.row)
+    return largest_pod.largest_pod(asked.node)

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from numalet.core.model.pod import ContainerKey
-from numalet.dashboard import node_pages, pod_pages
+from numalet.dashboard import pod_pages
 from numalet.dashboard.application import application, served
 from numalet.dashboard.sources import Level, NodeView, Note
 from values import shown_nodes
@@ -48,7 +48,7 @@ async def test_the_first_screen_answers_in_its_order() -> None:
     assert "Something needs attention." in text
     assert "Do this." in text
     assert "NUMA node 1 has the most room" in text
-    assert "The largest pod that fits there: 10 CPUs" in text
+    assert "The largest pod that fits on one NUMA node: 10 CPUs" in text
     assert 'href="/pods/team/big"' in text
     assert "TopologyAffinityError" in text
     # What is short, with figures, in place of what the policy says.
@@ -271,20 +271,6 @@ async def test_where_all_nodes_are_of_a_memory_group_the_one_with_most_room_says
     assert "no pod gets memory of one of them alone" in text
 
 
-def test_numa_nodes_with_nothing_are_named_together() -> None:
-    def row(node_id: int, cpus: int, total_bytes: int = 0) -> node_pages.RoomRow:
-        bar = replace(bars[0], total_bytes=total_bytes, free_bytes=total_bytes)
-        return node_pages.RoomRow(
-            node_id=node_id, node_class="cpu", free_cpus=cpus, cpus=cpus, memory=(bar,), devices={}
-        )
-
-    bars = _view().chart.nodes[0].memory
-    rows = [row(0, 4), row(1, 0), row(2, 0), row(3, 0, 5), row(4, 0)]
-    tables = node_pages.tables(rows, 8)
-    assert (tables.first, tables.others) == ((rows[0], rows[3]), ())
-    assert tables.empty_ids == "1-2, 4"
-
-
 async def test_the_drawing_of_a_node_can_be_narrow_and_stays_so_where_nodes_are_opened() -> None:
     config, node = shown_nodes.started(shape="4n80c2t")
     async with _client(Shown(shown_nodes.view_of(config, node, []))) as client:
@@ -296,16 +282,6 @@ async def test_the_drawing_of_a_node_can_be_narrow_and_stays_so_where_nodes_are_
     links = re.findall(r'<a [^>]*href="(\?open=[^"]*)"', narrow[narrow.index("<svg") :])
     assert links
     assert [each for each in links if not each.endswith("&amp;width=narrow")] == []
-
-
-def test_the_largest_pod_is_admitted_and_one_more_cpu_is_not() -> None:
-    config, node = shown_nodes.started()
-    view = shown_nodes.view_of(config, node, [guaranteed("a", 9, GIB)])
-    for row in node_pages.rooms(view.chart):
-        largest = node_pages.largest_pod(view.node, row)
-        assert largest is not None
-        assert view.node.fits(guaranteed("probe", largest.cpus, largest.memory_bytes))
-        assert largest.cpus <= row.free_cpus
 
 
 def test_a_thousand_pods_are_lines() -> None:

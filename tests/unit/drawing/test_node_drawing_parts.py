@@ -139,13 +139,13 @@ def test_a_joint_part_without_a_group() -> None:
     bar = MemoryBar("memory", 64, 0, 0, (MemoryPart("", 64),))
     picture = node_drawing.draw(NodeMap(title="t", nodes=(_block(0, memory=(bar,)),)))
     assert "memory, 64: reserved for pods" in _titles(picture)
-    assert "memory: 0 free of 64, 64 reserved for pods" in _words(picture)
+    assert "memory: 0 of 64 free" in _words(picture)
 
 
 def test_what_is_kept_back_is_said() -> None:
     bar = MemoryBar("hugepages-1Gi", 64, 16, 48)
     picture = node_drawing.draw(NodeMap(title="t", nodes=(_block(0, memory=(bar,)),)))
-    assert "1Gi pages: 48 free of 64, 16 kept back" in _words(picture)
+    assert "1Gi pages: 48, all free, 16 reserved" in _words(picture)
     assert "hugepages-1Gi-kept-back" in picture
 
 

@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element
 from numalet.core.model import cpu_set
 from numalet.core.model.value import Value
 from numalet.drawing import svg
-from numalet.drawing.node.pen import BAR_PX, SMALL_PX, Box, Pen
+from numalet.drawing.node.pen import BAR_PX, SMALL_PX, Box, Pen, unheld_class
 from numalet.insight.maps.node_map import NumaBlock
 from numalet.insight.maps.resource_maps import CpuCell, CpuUse
 from numalet.wording import numbers
@@ -51,32 +51,33 @@ def mark(pen: Pen, group: Element, blocks: Sequence[NumaBlock], place: Box) -> f
 def _use_words(pen: Pen, cell: CpuCell) -> str:
     if cell.use is CpuUse.EXCLUSIVE:
         return f"exclusive to {pen.pod_title(cell.pod_uid)}"
-    return "reserved" if cell.use is CpuUse.RESERVED else _unheld(pen)
+    if cell.use is CpuUse.RESERVED:
+        return "reserved"
+    return pen.chart.cpus.value or "no pod has it"
 
 
 def _css_class(pen: Pen, cell: CpuCell) -> str:
     if cell.use is CpuUse.EXCLUSIVE:
         return pen.holder(cell.pod_uid).css_class
-    return "kept" if cell.use is CpuUse.RESERVED else _unheld(pen)
-
-
-def _unheld(pen: Pen) -> str:
-    return "free" if pen.chart.gives_out_cpus else "shared"
+    return "kept" if cell.use is CpuUse.RESERVED else unheld_class(pen.chart.cpus)
 
 
 def _counts(pen: Pen, cells: Sequence[CpuCell]) -> str:
-    names = {
-        CpuUse.SHARED: _unheld(pen),
-        CpuUse.EXCLUSIVE: "exclusive",
-        CpuUse.RESERVED: "reserved",
-    }
-    counted = {use: sum(cell.use is use for cell in cells) for use in names}
-    total = numbers.counted(len(cells), "CPU")
-    only = [use for use, count in counted.items() if count == len(cells)]
-    if only:
-        return f"{total}, all {names[only[0]]}" if len(cells) > 1 else f"{total}, {names[only[0]]}"
-    listed = ", ".join(f"{count} {names[use]}" for use, count in counted.items() if count)
-    return f"{listed} of {total}"
+    count = {use: sum(cell.use is use for cell in cells) for use in CpuUse}
+    there = len(cells) - count[CpuUse.RESERVED]
+    total = numbers.counted(there or len(cells), "CPU")
+    unheld, word = count[CpuUse.SHARED], pen.chart.cpus.value
+    if not word:
+        return total
+    if not there:
+        parts = [f"{total}, all reserved" if len(cells) > 1 else f"{total}, reserved"]
+    elif unheld == there:
+        parts = [f"{total}, all {word}" if there > 1 else f"{total}, {word}"]
+    else:
+        parts = [f"{unheld} of {total} {word}"]
+    if there and count[CpuUse.RESERVED]:
+        parts.append(f"{count[CpuUse.RESERVED]} reserved")
+    return ", ".join(parts)
 
 
 class _Grid(Value, kw_only=True):

@@ -14,7 +14,7 @@ from numalet.core.model import cpu_set, numa_mask, resources
 from numalet.core.model.machine_queries import NodeClass
 from numalet.core.model.value import Value
 from numalet.insight.maps import accelerator_memory
-from numalet.insight.maps.node_map import DeviceUse, NodeMap, NumaBlock
+from numalet.insight.maps.node_map import DeviceUse, NodeMap, NumaBlock, Unheld
 from numalet.insight.maps.resource_maps import CpuUse
 from numalet.wording import numbers
 
@@ -220,19 +220,24 @@ def _sentences(chart: NodeMap) -> Iterator[str]:
     sockets = f" on {numbers.counted(chart.socket_count, 'socket')}" if chart.socket_count else ""
     yield f"{numbers.counted(len(chart.nodes), 'NUMA node')}{sockets}."
     count = {use: sum(cell.use is use for cell in cells) for use in CpuUse}
-    unheld = "free" if chart.gives_out_cpus else "shared"
-    yield (
-        f"Of {numbers.counted(len(cells), 'CPU')}, {count[CpuUse.SHARED]} {unheld}, "
-        f"{count[CpuUse.EXCLUSIVE]} exclusive, {count[CpuUse.RESERVED]} reserved."
-    )
+    if chart.cpus is Unheld.NO_KUBELET:
+        yield f"{numbers.counted(len(cells), 'CPU')}."
+    else:
+        yield (
+            f"Of {numbers.counted(len(cells), 'CPU')}, {count[CpuUse.SHARED]} {chart.cpus.value}, "
+            f"{count[CpuUse.EXCLUSIVE]} exclusive, {count[CpuUse.RESERVED]} reserved."
+        )
     free = {node.node_id: _free_bytes(node) for node in chart.nodes}
-    total = sum(
-        bar.total_bytes for node in chart.nodes for bar in node.memory
-        if bar.resource == resources.MEMORY
-    )  # fmt: skip
+    bars = [bar for node in chart.nodes for bar in node.memory if bar.resource == resources.MEMORY]
     shown = numbers.rounded_size
-    yield f"Memory: {shown(sum(free.values()))} free of {shown(total)}."
-    if len(free) > 1 and total:
+    if chart.memory is not Unheld.FREE:
+        words = chart.memory.of_memory
+        total = sum(bar.total_bytes for bar in bars)
+        yield f"Memory: {shown(total)}{words and f', {words}'}."
+    else:
+        total = sum(bar.allocatable_bytes for bar in bars)
+        yield f"Memory: {shown(sum(free.values()))} of {shown(total)} free."
+    if len(free) > 1 and total and chart.memory is Unheld.FREE:
         most = max(free, key=lambda node_id: (free[node_id], -node_id))
         yield f"Most free memory is on NUMA node {most}: {shown(free[most])}."
     for group in chart.groups:

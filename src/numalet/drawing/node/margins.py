@@ -10,9 +10,9 @@ from numalet.core.model import cpu_set, numa_mask
 from numalet.drawing import svg
 from numalet.drawing.node import holders
 from numalet.drawing.node.layout import GAP_PX, MINI_GAP_PX, MINI_PX
-from numalet.drawing.node.pen import LINE_PX, SMALL_PX, Box, Pen
+from numalet.drawing.node.pen import LINE_PX, SMALL_PX, Box, Pen, unheld_class
 from numalet.insight.maps.finding import Found
-from numalet.insight.maps.node_map import NumaBlock
+from numalet.insight.maps.node_map import DeviceUse, NumaBlock, Unheld
 from numalet.insight.maps.resource_maps import CpuUse
 from numalet.wording import numbers
 
@@ -22,6 +22,11 @@ _WIDE_SWATCH_PX: Final = 22
 _COLUMN_PX: Final = 300
 _MOST_IN_MATRIX: Final = 16
 _ROW_PX: Final = 20
+_UNHELD: Final = {
+    Unheld.FREE: "free",
+    Unheld.SHARED: "shared by all pods",
+    Unheld.NOT_HELD: "not held: free or reserved",
+}
 _IN_TITLES: Final = (
     "Distances between NUMA nodes: rest the pointer on one, and it says how far the others are."
 )
@@ -135,9 +140,12 @@ def distance_words(pen: Pen, node_id: int) -> str:
 def _legend_rows(pen: Pen) -> list[tuple[str, str]]:
     cells = {cell.use for node in pen.chart.nodes for cell in node.cpus}
     bars = [bar for node in pen.chart.nodes for bar in node.memory]
-    rows = [("free", "free")]
-    if CpuUse.SHARED in cells and not pen.chart.gives_out_cpus:
-        rows.append(("shared", "shared by all pods"))
+    unheld = dict.fromkeys([pen.chart.memory] if bars else [])
+    if CpuUse.SHARED in cells:
+        unheld[pen.chart.cpus] = None
+    if any(each.state is DeviceUse.FREE for each in pen.chart.devices) and any(unheld):
+        unheld[Unheld.FREE] = None
+    rows = [(unheld_class(each), _UNHELD[each]) for each in Unheld if each in unheld and each.value]
     if CpuUse.RESERVED in cells or any(bar.kept_back_bytes for bar in bars):
         rows.append(("kept", "reserved for the system"))
     if any(not part.pod_uid for bar in bars for part in bar.parts):
@@ -189,7 +197,9 @@ def _mini(pen: Pen, group: Element, block: NumaBlock, place: Box) -> None:
     bar = Box(place.left + 4, place.top + LINE_PX, place.width - 8, _BAR_PX)
     total = sum(each.total_bytes for each in block.memory)
     kept = sum(each.kept_back_bytes for each in block.memory)
-    pen.rect(parent, bar, "free", f"free memory of NUMA node {block.node_id}")
+    unheld = pen.chart.memory.of_memory
+    words = f"memory of NUMA node {block.node_id}" + (unheld and f": {unheld}")
+    pen.rect(parent, bar, unheld_class(pen.chart.memory), words)
     if kept:
         held = Box(bar.left, bar.top, bar.width * kept / total, bar.height)
         pen.rect(parent, held, "kept", f"reserved on NUMA node {block.node_id}")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
 from numalet.core.model import numa_mask, resources
-from numalet.drawing.node.pen import BAR_PX, Box, Pen
-from numalet.insight.maps.node_map import MemoryBar, MemoryGroup, MemoryPart, NumaBlock
+from numalet.drawing.node.pen import BAR_PX, Box, Pen, unheld_class
+from numalet.insight.maps.node_map import MemoryBar, MemoryGroup, MemoryPart, NumaBlock, Unheld
 from numalet.wording import numbers
 
 _BELOW_BAR_PX = 4
@@ -17,7 +17,7 @@ def mark(pen: Pen, group: Element, blocks: Sequence[NumaBlock], place: Box) -> f
     """Mark the memory types of one NUMA node, or of several together; return the lower end."""
     top = place.top
     for bar in summed(blocks):
-        words = _figures(bar)
+        words = _figures(pen, bar)
         top = pen.paragraph(group, words, Box(place.left, top, place.width))
         if not bar.total_bytes:
             continue
@@ -53,19 +53,21 @@ def type_words(resource: str) -> str:
     return resource if page_bytes is None else f"{numbers.size(page_bytes)} pages"
 
 
-def _figures(bar: MemoryBar) -> str:
+def _figures(pen: Pen, bar: MemoryBar) -> str:
     name = type_words(bar.resource)
     if not bar.total_bytes:
         return f"no {name}"
     shown = numbers.rounded_size
-    if bar.free_bytes == bar.total_bytes:
-        return f"{name}: {shown(bar.total_bytes)}, all free"
-    held = bar.total_bytes - bar.kept_back_bytes - bar.free_bytes
-    parts = [f"{name}: {shown(bar.free_bytes)} free of {shown(bar.total_bytes)}"]
-    if held:
-        parts.append(f"{shown(held)} reserved for pods")
+    if pen.chart.memory is not Unheld.FREE:
+        words = pen.chart.memory.of_memory
+        return f"{name}: {shown(bar.total_bytes)}" + (words and f", {words}")
+    there = bar.allocatable_bytes
+    if bar.free_bytes == there:
+        parts = [f"{name}: {shown(there)}, all free"]
+    else:
+        parts = [f"{name}: {shown(bar.free_bytes)} of {shown(there)} free"]
     if bar.kept_back_bytes:
-        parts.append(f"{shown(bar.kept_back_bytes)} kept back")
+        parts.append(f"{shown(bar.kept_back_bytes)} reserved")
     return ", ".join(parts)
 
 
@@ -81,7 +83,7 @@ def _memory_bar(pen: Pen, group: Element, node_id: int, bar: MemoryBar, place: B
         )  # fmt: skip
         pen.label_in(group, uid if css_class != "joint" else "", box)
         left += box.width
-    pen.rect(group, place, "bar", _figures(bar))
+    pen.rect(group, place, "bar", _figures(pen, bar))
 
 
 def _parts(pen: Pen, node_id: int, bar: MemoryBar) -> list[tuple[str, str, str, str, int]]:
@@ -94,7 +96,8 @@ def _parts(pen: Pen, node_id: int, bar: MemoryBar) -> list[tuple[str, str, str, 
             parts.append((colour, part.pod_uid, part.pod_uid, words, part.size_bytes))
         else:
             parts.append(_joint(pen, node_id, part))
-    parts.append(("free", "", "free", "free", bar.free_bytes))
+    words = pen.chart.memory.of_memory or "no pod has it"
+    parts.append((unheld_class(pen.chart.memory), "", "free", words, bar.free_bytes))
     return [part for part in parts if part[-1] > 0]
 
 

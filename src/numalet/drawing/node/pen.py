@@ -10,7 +10,7 @@ from numalet.core.model.value import Value
 from numalet.drawing import sheets, svg, tokens
 from numalet.drawing.node import holders
 from numalet.drawing.node.holders import Holder
-from numalet.insight.maps.node_map import MapPod, NodeMap
+from numalet.insight.maps.node_map import MapPod, NodeMap, Unheld
 
 _SMALL: Final = tokens.TEXT_PX["small"]
 
@@ -96,6 +96,11 @@ BAR_PX: Final = 16
 
 Link = Callable[[frozenset[int]], str]
 """Returns the address of the page with exactly these NUMA nodes opened."""
+
+
+def unheld_class(unheld: Unheld) -> str:
+    """Return the CSS class: white if it is free or there is no kubelet, else a dash."""
+    return "shared" if unheld in (Unheld.SHARED, Unheld.NOT_HELD) else "free"
 
 
 class Pen(Value, kw_only=True):

@@ -37,6 +37,24 @@ _PCI_ADDRESS: Final = re.compile(
 """Domain, bus, device and function."""
 
 
+class Unheld(Enum):
+    """The meaning of CPUs or memory of a NUMA node that no pod has for itself.
+
+    The words are those of every page, drawing and table. *Free*: a manager may allocate it to one
+    pod alone. *Shared*: no manager allocates it per NUMA node, so there is no amount per node.
+    *Not held*: state files name no reserved CPUs. A machine without a kubelet has no such word.
+    """
+
+    FREE = "free"
+    SHARED = "shared"
+    NOT_HELD = "not held"
+    NO_KUBELET = ""
+
+    @property
+    def of_memory(self) -> str:
+        return "not allocated per NUMA node" if self is Unheld.SHARED else self.value
+
+
 class DeviceUse(Enum):
     FREE = "free"
     IN_USE = "in-use"
@@ -70,6 +88,10 @@ class MemoryBar(Value):
     kept_back_bytes: int
     free_bytes: int
     parts: tuple[MemoryPart, ...] = ()
+
+    @property
+    def allocatable_bytes(self) -> int:
+        return self.total_bytes - self.kept_back_bytes
 
 
 class NumaBlock(Value, kw_only=True):
@@ -149,8 +171,8 @@ def holdings(pods: Collection[MapPod]) -> str:
 class NodeMap(Value, kw_only=True):
     """The whole node: NUMA nodes by ascending id, pods in the order of their admission.
 
-    ``gives_out_cpus``: CPUs without a holder may become exclusive; otherwise the CPU Manager is
-    off, and all of them stay shared. ``colours_by`` is the reader's choice for drawings.
+    ``cpus`` and ``memory`` say what the parts without a holder are. ``colours_by`` is the reader's
+    choice for drawings.
     """
 
     title: str
@@ -159,7 +181,8 @@ class NodeMap(Value, kw_only=True):
     devices: tuple[MapDevice, ...] = ()
     pods: tuple[MapPod, ...] = ()
     socket_count: int = 0
-    gives_out_cpus: bool = True
+    cpus: Unheld = Unheld.FREE
+    memory: Unheld = Unheld.FREE
     colours_by: ColoursBy = ColoursBy.POD
 
     def pod(self, uid: str) -> MapPod | None:
@@ -182,6 +205,8 @@ def of_machine(machine: MachineInfo, title: str, devices: Devices = NO_DEVICES) 
             for each in devices[resource]
         ),
         socket_count=machine.socket_count,
+        cpus=Unheld.NO_KUBELET,
+        memory=Unheld.NO_KUBELET,
     )
 
 
@@ -195,7 +220,8 @@ def of_node(node: Node, title: str, known: Mapping[str, Pod] | None = None) -> N
         known or {},
         left_behind=frozenset(key.pod_uid for key in node.leftovers()),
         kept_back=frozenset(machine.cpu_ids) - policy.allocatable if policy else cpu_set.EMPTY,
-        gives_out_cpus=policy is not None,
+        cpus=Unheld.SHARED if policy is None else Unheld.FREE,
+        memory=Unheld.FREE if node.snapshot.memory.nodes else Unheld.SHARED,
     )
 
 
@@ -207,7 +233,8 @@ def of_snapshot(
     *,
     left_behind: Collection[str] = (),
     kept_back: Collection[int] = (),
-    gives_out_cpus: bool = True,
+    cpus: Unheld = Unheld.FREE,
+    memory: Unheld = Unheld.FREE,
 ) -> NodeMap:
     """Return the map of a snapshot on this machine.
 
@@ -240,7 +267,8 @@ def of_snapshot(
             for uid in uids
         ),
         socket_count=machine.socket_count,
-        gives_out_cpus=gives_out_cpus,
+        cpus=cpus,
+        memory=memory,
     )
 
 
@@ -278,7 +306,7 @@ def _caches(node: NumaNodeInfo) -> tuple[CpuSet, ...]:
 
 
 def _unmanaged(node: NumaNodeInfo) -> tuple[MemoryBar, ...]:
-    """Return memory without a manager: all of it is free; huge pages are separate."""
+    """Return memory without a manager; huge pages are separate."""
     pages = {
         resources.hugepages_name(each.page_size_kib): each.page_size_kib * 1024 * each.count
         for each in node.hugepages

@@ -24,7 +24,7 @@ from numalet.core.model.value import Value, replace
 from numalet.core.node.node import NO_DEVICES, Devices
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.maps import node_map
-from numalet.insight.maps.node_map import MapPod, NodeMap
+from numalet.insight.maps.node_map import MapPod, NodeMap, Unheld
 from numalet.insight.state.reading import States
 
 _NO_RECORDS: Final[Records] = MappingProxyType({})
@@ -53,7 +53,9 @@ def state_chart(
         title,
         {},
         kept_back=_in_no_pool(snapshot, info) if gives_out else cpu_set.EMPTY,
-        gives_out_cpus=machine is None or gives_out,
+        # The default set of the file includes reserved CPUs, unless the reservation is strict.
+        cpus=Unheld.NOT_HELD if machine is None or gives_out else Unheld.SHARED,
+        memory=Unheld.FREE if memory.nodes else Unheld.NOT_HELD,
     )
     blocks = chart.nodes
     if machine is None:

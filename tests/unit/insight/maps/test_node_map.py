@@ -7,7 +7,7 @@ from numalet.core.managers.memory.ledger import MemoryBlock, MemoryLedger, Memor
 from numalet.core.node.node import Node
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.maps import node_map
-from numalet.insight.maps.node_map import DeviceUse, NodeMap
+from numalet.insight.maps.node_map import DeviceUse, NodeMap, Unheld
 from numalet.insight.maps.resource_maps import CpuUse
 from values import builders
 
@@ -56,13 +56,13 @@ def _sums_agree(chart: NodeMap) -> None:
             assert bar.kept_back_bytes + parts + bar.free_bytes == bar.total_bytes
 
 
-def test_a_machine_alone_is_free() -> None:
+def test_a_machine_alone_has_no_kubelet_that_could_say_what_is_free() -> None:
     pages = {"1Gi": "4"}
     machine = numalet.open_machine("2n4c2t", memory_per_node="64Gi", hugepages_per_node=pages)
     chart = node_map.of_machine(machine.info, "m")
     _sums_agree(chart)
     assert {cell.use for block in chart.nodes for cell in block.cpus} == {CpuUse.SHARED}
-    assert chart.gives_out_cpus
+    assert (chart.cpus, chart.memory) == (Unheld.NO_KUBELET, Unheld.NO_KUBELET)
     sizes = {bar.resource: bar.free_bytes >> 30 for bar in chart.nodes[0].memory}
     assert sizes == {"memory": 60, "hugepages-1Gi": 4}
     assert not chart.pods
@@ -114,9 +114,9 @@ def test_what_a_removed_pod_leaves_behind() -> None:
     assert (left.title, left.qos_class, left.is_active) == (pod.uid, None, False)
 
 
-def test_without_the_static_policy_no_cpu_is_given_out() -> None:
+def test_without_the_static_policy_no_cpu_is_free() -> None:
     chart = node_map.of_node(_node("none", "none"), "n")
-    assert not chart.gives_out_cpus
+    assert (chart.cpus, chart.memory) == (Unheld.SHARED, Unheld.FREE)
     assert {cell.use for block in chart.nodes for cell in block.cpus} == {CpuUse.SHARED}
 
 

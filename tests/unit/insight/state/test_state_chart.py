@@ -5,7 +5,7 @@ from __future__ import annotations
 import numalet
 from numalet.core.model.machine_queries import NodeClass
 from numalet.core.node.node import Node
-from numalet.insight.maps.node_map import DeviceUse
+from numalet.insight.maps.node_map import DeviceUse, Unheld
 from numalet.insight.maps.resource_maps import CpuUse
 from numalet.insight.python_api.nodes import machine_and_devices
 from numalet.insight.state import reading, state_chart
@@ -76,7 +76,8 @@ def test_cpus_and_devices_are_drawn_on_the_machine_where_it_is_known() -> None:
     chart = state_chart.state_chart(states, "n", {}, StateMachine(info, devices))
     uses = [cell.use for block in chart.nodes for cell in block.cpus]
     assert [uses.count(use) for use in CpuUse] == [13, 1, 2]
-    assert chart.gives_out_cpus
+    # The files do not say which CPUs are reserved, but which memory.
+    assert (chart.cpus, chart.memory) == (Unheld.NOT_HELD, Unheld.FREE)
     places = {each.device_id: (each.nodes, each.state, each.pod_uid) for each in chart.devices}
     assert places == {
         "gpu0": ((0,), DeviceUse.IN_USE, "near"),
@@ -89,4 +90,4 @@ def test_cpus_and_devices_are_drawn_on_the_machine_where_it_is_known() -> None:
     assert nodes == {"gpu0": (0,), "gpu1": (), "anywhere": ()}
     # With a file of memory alone no CPU is said to be given out.
     memory_only = state_chart.state_chart(reading.States(), "n", {}, StateMachine(info))
-    assert not memory_only.gives_out_cpus
+    assert (memory_only.cpus, memory_only.memory) == (Unheld.SHARED, Unheld.NOT_HELD)
