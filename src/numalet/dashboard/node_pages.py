@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache, partial
+from typing import Final
 from urllib.parse import urlencode
 
 from starlette.requests import Request
