@@ -19,7 +19,7 @@ import pytest
 from cluster import gpu_pods
 from cluster.test_hollow_fleet import five_kinds
 from numalet.cluster.hollow.fleet_members import Fault, FleetOptions
-from numalet.insight.rejections import rejected_pod
+from numalet.core.model import pod_standing
 from numalet.insight.scheduling.filtering import LEFT_ALONE
 from numalet.io.kube_api import access, client
 from running import extenders, fleet_observer, hollow_fleets
@@ -50,7 +50,7 @@ class Cluster:
     def rejections(self) -> int:
         """How many pods were rejected."""
         counts = self.outcomes().items()
-        return sum(count for reason, count in counts if rejected_pod.counts(reason))
+        return sum(count for reason, count in counts if pod_standing.is_rejection(reason))
 
     async def sent(self, count: int, seed: int) -> str:
         """Send so many pods, and wait until each was decided or taken away; what became of them."""

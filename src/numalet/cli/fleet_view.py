@@ -14,7 +14,15 @@ from numalet.insight.fleet import parts, victims
 from numalet.insight.fleet.evicting import CopiesAnswer, FreeAnswer, NodeAnswer, Outcome, Proof
 from numalet.insight.fleet.fit import Fit, Landing, ReasonGroup
 from numalet.insight.fleet.moves import AdmissionStep, MovePlan, Step
-from numalet.insight.fleet.traps import KeptAway, PoolTraps, Trap, Traps
+from numalet.insight.fleet.traps import (
+    KeptAway,
+    PoolTraps,
+    ShapeRefusal,
+    Trap,
+    Traps,
+    TrapShape,
+    urgent_first,
+)
 from numalet.insight.output.fleet_free_document import controller_text
 from numalet.wording import numbers
 
@@ -146,12 +154,30 @@ _POOLS: Final[Columns[PoolTraps]] = (
     Column("FREE BY THE SUMS", lambda each: numbers.amounts(each.free)),
 )
 
+_SHAPES: Final[Columns[TrapShape]] = (
+    Column("SHAPE", lambda each: each.shape),
+    Column("ASKS FOR", lambda each: numbers.amounts(each.amounts)),
+    Column("RUN", lambda each: each.running, right=True),
+    Column("WAIT", lambda each: each.waiting, right=True),
+    Column("REJECTED", lambda each: each.rejected, right=True),
+    Column("NODES WITH ROOM", lambda each: each.fitting_nodes, right=True),
+    Column("NODES THAT REFUSE", lambda each: each.refusing_nodes, right=True),
+)
+_REFUSALS: Final[Columns[ShapeRefusal]] = (
+    Column("NODES", lambda each: each.nodes, right=True),
+    Column("WHY THEY REFUSE", lambda each: each.text),
+    Column("FIRST", lambda each: each.first),
+)
+
 
 def _traps(cluster: Cluster, answer: Traps) -> Iterator[RenderableType]:
     if not cluster.nodes:
         yield output.one_line("No node has enough data for a decision.", "yellow")
     elif not answer.shapes:
         yield output.one_line("No running or pending pod has a shape to test; see --shape.")
+    elif not answer.traps and any(each.refused_by for each in answer.shapes):
+        text = "Some pod can use what is free on each node, but nodes refuse other pods:"
+        yield output.one_line(text, "yellow")
     elif not answer.traps:
         yield output.one_line("No node is a trap for these shapes.", "green")
     else:
@@ -165,9 +191,28 @@ def _traps(cluster: Cluster, answer: Traps) -> Iterator[RenderableType]:
             yield output.one_line(f"and {count - MOST_ROWS} more (see -o json)")
         yield ""
         yield table(_POOLS, answer.pools)
+    yield from _by_shape(answer)
     if answer.kept_away is not None:
         yield from _kept_away(answer.kept_away)
     yield from ending(cluster)
+
+
+def _by_shape(answer: Traps) -> Iterator[RenderableType]:
+    """Yield the shapes that wait, were rejected or are refused, and why the waiting ones are."""
+    asking = [e for e in answer.shapes if e.waiting or e.rejected or e.refused_by]
+    # A single shape that traps are named for is the question itself.
+    if not asking or (len(answer.shapes) == 1 and answer.traps):
+        return
+    urgent = urgent_first(asking)
+    yield ""
+    yield table(_SHAPES, urgent[:MOST_ROWS])
+    if len(urgent) > MOST_ROWS:
+        yield output.one_line(f"and {len(urgent) - MOST_ROWS} more (see -o json)")
+    waiting = [each for each in urgent if each.refused_by and (each.waiting or each.rejected)]
+    for each in waiting[:_MOST_TEXTS]:
+        yield ""
+        yield output.one_line(f"{each.shape}: {each.standing}")
+        yield table(_REFUSALS, each.refused_by[:MOST_ROWS])
 
 
 def _kept_away(done: KeptAway) -> Iterator[RenderableType]:

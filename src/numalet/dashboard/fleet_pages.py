@@ -23,6 +23,7 @@ from numalet.drawing import node_drawing
 from numalet.insight.fleet import victims
 from numalet.insight.fleet.fit import Fit
 from numalet.insight.fleet.heat import MappedPool
+from numalet.insight.fleet.traps import Traps, TrapShape, urgent_first
 from numalet.insight.maps import node_map
 from numalet.pages import templating
 from numalet.wording import numbers
@@ -125,7 +126,7 @@ class _FleetPages(Value):
             resources=drawn.fleet.resources,
             drawing=templating.trusted(drawn.drawing),
             is_folded=drawn.is_folded,
-            pools=[_pool(each, resource) for each in drawn.fleet.pools],
+            pools=[_pool(each, resource, drawn.traps) for each in drawn.fleet.pools],
             undecided=_undecided(cluster, self.shown.path),
             traps=[
                 {
@@ -140,9 +141,10 @@ class _FleetPages(Value):
             ],
             trap_count=len(drawn.traps.traps),
             stranded=numbers.amounts(drawn.traps.stranded),
-            has_shapes=bool(drawn.traps.shapes),
+            shapes=[_shape(each, self.shown.path) for each in urgent_first(drawn.traps.shapes)],
             asked=asked,
             example=_EXAMPLE,
+            most_rows=MOST_ROWS,
             is_linked=is_linked and refusal is None,
             findings=box.findings,
             fits=box.fits,
@@ -191,6 +193,7 @@ class _FleetPages(Value):
             fix="" if unknown is None else unknown.why.fix,
             notes=[] if on is None else [str(each) for each in on.notes],
             trap=trap,
+            closed="" if on is None or on.is_open else on.state,
             stranded="" if trap is None else numbers.amounts(trap.stranded),
             pods=[
                 {
@@ -217,7 +220,26 @@ def _count(text: str) -> int | None:
     return int(text)
 
 
-def _pool(pool: MappedPool, resource: str) -> dict[str, Any]:
+def _shape(shape: TrapShape, path: str) -> dict[str, Any]:
+    return {
+        "name": shape.shape,
+        "asks": numbers.amounts(shape.amounts),
+        "running": shape.running,
+        "waiting": shape.waiting,
+        "rejected": shape.rejected,
+        "standing": shape.standing,
+        "fitting": shape.fitting_nodes,
+        "refusing": shape.refusing_nodes,
+        "refused_by": [
+            {"nodes": each.nodes, "why": each.text, "first": each.first,
+             "path": fleet_answers.node_path(path, each.first)}
+            for each in shape.refused_by[:MOST_ROWS]
+        ],
+    }  # fmt: skip
+
+
+def _pool(pool: MappedPool, resource: str, traps: Traps) -> dict[str, Any]:
+    stranded = next((each.stranded for each in traps.pools if each.pool == pool.name), {})
     most = pool.most_on_one
     per_node = "not allocated per NUMA node" if pool.total else "-"
     return {
@@ -229,6 +251,7 @@ def _pool(pool: MappedPool, resource: str) -> dict[str, Any]:
         "total": numbers.amount(resource, pool.total) if pool.total else "-",
         "most": per_node if most is None else numbers.amount(resource, most),
         "undecided": pool.not_known,
+        "stranded": numbers.amounts(stranded),
     }
 
 
@@ -278,10 +301,9 @@ def _undecided(cluster: Cluster, path: str) -> list[dict[str, Any]]:
 def _facts(on: ClusterNode) -> list[tuple[str, str]]:
     rules = on.node.rules
     taints = ", ".join(f"{each.key}:{each.effect.value}" for each in on.taints)
-    state = "cordoned" if on.is_cordoned else "ready" if on.is_ready else "not ready"
     return [
         ("Pool", on.pool or "-"),
-        ("State", state),
+        ("State", on.state),
         ("Policy", f"{rules.topology.policy.value}, scope {rules.topology.scope.value}"),
         ("Origin", _ORIGINS[on.origin]),
         ("Taints", taints or "-"),

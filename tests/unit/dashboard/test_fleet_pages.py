@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import httpx
 import pytest
 
-from numalet.core.cluster.cluster import Cluster, ClusterNode, Controller, UndecidedNode
+from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Controller, UndecidedNode
 from numalet.core.model import input_error
 from numalet.core.node.node import Node, start
 from numalet.dashboard.application import application
@@ -80,6 +80,48 @@ async def test_traps_come_first_and_every_node_is_drawn() -> None:
     assert "/ui/fleet/nodes/split" in page
     assert _EVIL not in page
     assert "&lt;script&gt;" in page
+
+
+async def test_what_waits_and_was_rejected_comes_first_and_no_praise_stands_beside_it() -> None:
+    fleet = split_fleet()
+    failed = replace(gpu_fleet.pod("r", 4), phase="Failed", node_name="split")
+    asking = {
+        "w": ClusterPod(pod=gpu_fleet.pod("w", 4)),
+        "r": ClusterPod(pod=failed, reason="TopologyAffinityError"),
+    }
+    async with _client(replace(fleet, pods={**fleet.pods, **asking})) as client:
+        page = (await client.get("/fleet")).text
+    async with _client(fleet) as client:
+        calm = (await client.get("/fleet")).text
+    assert page.index('id="waits"') < page.index('id="traps"') < page.index("<svg")
+    assert "1 waits, 1 was rejected on split (TopologyAffinityError)" in page
+    assert "1 node: 4 of nvidia.com/gpu free, 2 on each NUMA node" in page
+    assert "Some pod can use what is free on each node, but nodes refuse other pods" in page
+    assert 'class="good"' not in page
+    assert "3 shapes of pods were asked about" in page
+    assert "No pod waits, and none was rejected." in calm
+    assert "No node refuses a pod that the scheduler would send there." in calm
+
+
+@pytest.mark.parametrize(
+    ("is_cordoned", "is_ready", "words"),
+    [
+        (True, True, "cordoned, ready"),
+        (True, False, "cordoned, not ready"),
+        (False, False, "not ready"),
+    ],
+)
+async def test_a_node_that_gets_no_pods_says_so_on_its_page(
+    is_cordoned: bool, is_ready: bool, words: str
+) -> None:
+    node = replace(gpu_fleet.running("one", []), is_cordoned=is_cordoned, is_ready=is_ready)
+    async with _client(gpu_fleet.cluster([node])) as client:
+        page = (await client.get("/fleet/nodes/one")).text
+        every = (await client.get("/fleet", params={"resource": GPU})).text
+    assert f"<strong>Gets no new pods:</strong> {words}." in page
+    # Its eight devices are in neither figure.
+    assert "1 node, 1 without new pods" in every
+    assert '<td class="number">-</td><td class="number">-</td>' in every
 
 
 async def test_a_cluster_that_is_not_followed_any_more_says_since_when_on_every_page() -> None:

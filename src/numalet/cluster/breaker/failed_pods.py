@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from numalet.core.cluster.cluster import ClusterPod
+from numalet.core.model import pod_standing
 from numalet.core.model.findings import Findings
 from numalet.core.model.value import Mutable, Value, replace
 from numalet.insight.rejections import rejected_pod
@@ -154,7 +155,7 @@ class FailedPods:
     def _decoded(self, content: bytes) -> FailedPod | None:
         document = json.loads(content)
         # Most failed pods ended by themselves; only rejections by a kubelet matter.
-        if not rejected_pod.counts((document.get("status") or {}).get("reason") or ""):
+        if not pod_standing.is_rejection((document.get("status") or {}).get("reason") or ""):
             return None
         pod = self._reader.read(content, _PLACE, Findings())
         return None if pod is None else FailedPod(_kept_part(document), pod)

@@ -17,7 +17,6 @@ from numalet.core.cluster.cluster import ClusterNode, ClusterPod
 from numalet.core.cluster.facts import FactReader, StateFacts
 from numalet.core.cluster.holding import on_the_way
 from numalet.core.model import resources
-from numalet.insight.rejections import rejected_pod
 from numalet.wording import numbers
 
 MOST_PODS: Final = 10_000
@@ -60,7 +59,7 @@ class ModelMismatches(StateListener):
         self._see_where(now)
         if now.is_over:
             on = self._sent.pop(now.pod.uid, None)
-            if on is not None and now.pod.phase == "Failed" and rejected_pod.counts(now.reason):
+            if on is not None and now.was_rejected:
                 self._rejected.setdefault(on.name, []).append((now, on))
         elif now.pod.phase == "Running":
             self._sent.pop(now.pod.uid, None)

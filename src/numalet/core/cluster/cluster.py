@@ -13,9 +13,9 @@ from typing import Final
 
 from numalet.core.config.releases import table
 from numalet.core.findings.cluster import StateFinding
+from numalet.core.model import pod_standing
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import Pod
-from numalet.core.model.pod_standing import TERMINAL_PHASES
 from numalet.core.model.value import Value, replace
 from numalet.core.node.node import Node
 
@@ -97,7 +97,12 @@ class ClusterPod(Value, kw_only=True):
     @property
     def is_over(self) -> bool:
         """Whether its containers have ended for good, so that it has no allocations."""
-        return self.pod.phase in TERMINAL_PHASES
+        return self.pod.phase in pod_standing.TERMINAL_PHASES
+
+    @property
+    def was_rejected(self) -> bool:
+        """Whether a kubelet rejected it at admission."""
+        return self.pod.phase == "Failed" and pod_standing.is_rejection(self.reason)
 
     @property
     def comes_with_its_node(self) -> bool:
@@ -145,6 +150,12 @@ class ClusterNode(Value, kw_only=True):
     def is_open(self) -> bool:
         """Whether the scheduler may place pods there: it is ready and not cordoned."""
         return self.is_ready and not self.is_cordoned
+
+    @property
+    def state(self) -> str:
+        """Say both, because a node may be cordoned and not ready."""
+        words = ["cordoned"] if self.is_cordoned else []
+        return ", ".join([*words, "ready" if self.is_ready else "not ready"])
 
     @property
     def is_distrusted(self) -> bool:

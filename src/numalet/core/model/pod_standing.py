@@ -6,11 +6,32 @@ the state files are stale; the next admission removes them (``removeStaleState``
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
+from types import MappingProxyType
 from typing import Final
 
 TERMINAL_PHASES: Final = frozenset({"Succeeded", "Failed"})
 PENDING: Final = "Pending"
+REJECTIONS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "TopologyAffinityError": "1.20",
+        "UnexpectedAdmissionError": "1.20",
+        "SMTAlignmentError": "1.22",
+        "EmptyPodSharedPoolError": "1.36",
+    }
+)
+"""``status.reason`` of rejected pods, and the first release of the kubelet that gives it.
+
+1.20 stands for that release and all older ones.
+"""
+OUT_OF: Final = "OutOf"
+"""Prefix of the reason if the sums of a node are too small, in every release."""
+
+
+def is_rejection(reason: str) -> bool:
+    """Return whether ``status.reason`` of a failed pod means a rejection at admission."""
+    return reason in REJECTIONS or reason.startswith(OUT_OF)
 
 
 class PodStanding(Enum):

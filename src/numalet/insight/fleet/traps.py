@@ -7,113 +7,77 @@ that a web server can use are not stranded, while the GPUs next to them may be.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Literal
+from typing import Final, Literal
 
 from numalet.core.cluster import shapes
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origin
 from numalet.core.cluster.shapes import PodKey
-from numalet.core.model import pod_demand, resources
+from numalet.core.model import resources
 from numalet.core.model.value import Value
-from numalet.insight.fleet import kube_scheduler, parts
-from numalet.insight.fleet.assessing import Assessment, Assessor, NodeMemo, difference
+from numalet.insight.fleet import kube_scheduler, parts, trap_cause
+from numalet.insight.fleet.asked_shapes import AskedShape, ShapeCounts
+from numalet.insight.fleet.assessing import Assessment, Assessor, NodeMemo
 from numalet.insight.fleet.obstacles import Obstacle
 from numalet.insight.fleet.parts import Origins
 
-
-class AskedShape(Value):
-    """One shape: a representative pod, and the number of its pods in the cluster."""
-
-    pod: ClusterPod
-    running: int = 0
-    waiting: int = 0
-
-    @property
-    def amounts(self) -> Mapping[str, int]:
-        """The requests, CPU in thousandths, others in units."""
-        return pod_demand.amounts(self.pod.pod)
+_MOST_NAMES: Final = 3
 
 
-@dataclass(eq=False)
-class _Group:
-    """The pods of one shape by uid."""
+class ShapeRefusal(Value):
+    """``nodes`` that refuse a shape for one cause, the largest number first; ``first`` by name."""
 
-    pods: dict[str, ClusterPod] = field(default_factory=dict)
-    waiting: int = 0
-    shape: AskedShape | None = None
-    """Computed again after a change."""
-
-    def asked(self) -> AskedShape:
-        if self.shape is None:
-            # The smallest uid represents the shape, so that results do not depend on the order of
-            # changes.
-            first = kube_scheduler.as_new(self.pods[min(self.pods)])
-            self.shape = AskedShape(first, len(self.pods) - self.waiting, self.waiting)
-        return self.shape
-
-
-class ShapeCounts:
-    """Counts the shapes of one cluster after another; reads each pod object once."""
-
-    def __init__(self) -> None:
-        self._pods: Mapping[str, ClusterPod] = MappingProxyType({})
-        self._groups: dict[PodKey, _Group] = {}
-        self._key_of: dict[str, PodKey] = {}
-        self._counted: tuple[AskedShape, ...] = ()
-
-    def of(self, pods: Mapping[str, ClusterPod]) -> tuple[AskedShape, ...]:
-        """Return the shapes of these pods, by descending number of pods."""
-        if pods is not self._pods:
-            different = difference(self._pods, pods)
-            for uid in (*different.gone, *different.changed):
-                self._leave(uid)
-            for uid, pod in different.changed.items():
-                self._enter(uid, pod)
-            self._pods = pods
-            if different:
-                every = [each.asked() for each in self._groups.values()]
-                self._counted = tuple(sorted(every, key=_most_first))
-        return self._counted
-
-    def _leave(self, uid: str) -> None:
-        key = self._key_of.pop(uid, None)
-        if key is None:
-            return
-        group = self._groups[key]
-        group.waiting -= group.pods.pop(uid).is_waiting
-        group.shape = None
-        if not group.pods:
-            del self._groups[key]
-
-    def _enter(self, uid: str, pod: ClusterPod) -> None:
-        # Pods of DaemonSets are left out: they arrive with their node and always fit.
-        if pod.is_over or pod.is_being_deleted or pod.pod.is_static or pod.comes_with_its_node:
-            return
-        key = shapes.key_of(pod)
-        group = self._groups.setdefault(key, _Group())
-        group.pods[uid] = pod
-        group.waiting += pod.is_waiting
-        group.shape = None
-        self._key_of[uid] = key
-
-
-def _most_first(each: AskedShape) -> tuple[int, str, str]:
-    return (-each.running - each.waiting, str(each.pod.pod), each.pod.pod.uid)
+    code: str
+    text: str
+    nodes: int
+    first: str
 
 
 class TrapShape(Value, kw_only=True):
-    """A shape, by the pod that stands for it, and how many such pods run and wait."""
+    """A shape, by the pod that stands for it, and how many such pods run, wait, or were rejected.
+
+    ``rejected_on`` are the nodes that rejected them, and ``rejected_because`` the reasons, each
+    once. One more such pod fits on ``fitting_nodes`` nodes. ``refused_by`` are those to which the
+    scheduler would send it, and whose kubelet would refuse it.
+    """
 
     shape: str
     amounts: Mapping[str, int]
     running: int
     waiting: int
+    rejected: int
+    rejected_on: tuple[str, ...]
+    rejected_because: tuple[str, ...]
+    fitting_nodes: int
+    refused_by: tuple[ShapeRefusal, ...]
+
+    @property
+    def refusing_nodes(self) -> int:
+        return sum(each.nodes for each in self.refused_by)
+
+    @property
+    def standing(self) -> str:
+        """Say how many wait and were rejected, as in ``3 wait, 1 was rejected on a (reason)``."""
+        waits = "waits" if self.waiting == 1 else "wait"
+        parts = [f"{self.waiting} {waits}"] if self.waiting else []
+        if self.rejected:
+            on = ", ".join(self.rejected_on[:_MOST_NAMES])
+            more = len(self.rejected_on) - _MOST_NAMES
+            on += f" and {more} more" if more > 0 else ""
+            was = "was" if self.rejected == 1 else "were"
+            because = ", ".join(self.rejected_because)
+            parts.append(f"{self.rejected} {was} rejected on {on} ({because})")
+        return ", ".join(parts)
+
+
+def urgent_first(every: Iterable[TrapShape]) -> list[TrapShape]:
+    """Sort shapes: most waiting and rejected pods first, then those that most nodes refuse."""
+    return sorted(every, key=lambda each: (-each.waiting - each.rejected, -each.refusing_nodes))
 
 
 class Trap(Value, kw_only=True):
-    """A trap node. ``text`` has the obstacles of the shapes in words, without repetition.
+    """A trap node. ``text`` has the causes in words, each once, whatever the number of shapes.
 
     ``refused`` are shapes that the scheduler would send there, in order; ``fitting`` those that
     fit, if any: they request no stranded resource.
@@ -158,7 +122,7 @@ class KeptAway(Value, kw_only=True):
     changed: list[str]
 
 
-class Traps(Value, kw_only=True, tag_field="schema", tag="numalet.fleet-traps/1"):
+class Traps(Value, kw_only=True, tag_field="schema", tag="numalet.fleet-traps/2"):
     """The traps with the most stranded devices first, and the sums of each pool.
 
     Of ``cpu`` the amounts are thousandths of a CPU, of memory and huge pages bytes.
@@ -189,12 +153,18 @@ def traps(
     return (finder or TrapFinder()).find(cluster, asked, names)
 
 
-class _Stranded(Value):
-    """The facts of one trap; shapes by their numbers in the order of their first use."""
+class _OnNode(Value):
+    """What one node does with the shapes, by their numbers in the order of their first use.
 
-    stranded: Mapping[str, int]
-    refused: tuple[tuple[int, Obstacle], ...]
+    ``refused`` are those that the scheduler would send there. ``trapped`` are those of them that
+    ask for something stranded.
+    """
+
     fitting: tuple[int, ...]
+    refused: tuple[tuple[int, Obstacle], ...]
+    stranded: Mapping[str, int]
+    trapped: tuple[int, ...]
+    cause: str
 
 
 class TrapFinder:
@@ -207,7 +177,7 @@ class TrapFinder:
         self.assessor = assessor or Assessor()
         self._counts = ShapeCounts()
         self._numbers: dict[PodKey, int] = {}
-        self._by_node: NodeMemo[_Stranded | None] = NodeMemo(self.assessor.differences)
+        self._by_node: NodeMemo[_OnNode] = NodeMemo(self.assessor.differences)
 
     def shapes_of(self, cluster: Cluster) -> tuple[AskedShape, ...]:
         return self._counts.of(cluster.pods)
@@ -231,26 +201,33 @@ class TrapFinder:
             self._by_node = NodeMemo(self.assessor.differences)
         by_number = {self._numbers[key]: each for key, each in zip(keys, known, strict=True)}
         pods = [(each.pod, each.amounts) for _, each in sorted(by_number.items())]
-        traps_by_node = self._by_node.of(
-            cluster.nodes, lambda nodes: self._anew(cluster, nodes, pods)
-        )
+        on_nodes = self._by_node.of(cluster.nodes, lambda nodes: self._anew(cluster, nodes, pods))
         positions: dict[int, list[int]] = {}
         for at, key in enumerate(keys):
             positions.setdefault(self._numbers[key], []).append(at)
-        trapped = {name: each for name, each in traps_by_node.items() if each is not None}
         every = [
             _trap(cluster.nodes[name], each, positions, names)
-            for name, each in sorted(trapped.items())
+            for name, each in sorted(on_nodes.items())
+            if each.stranded
         ]
+        fitting, refusals = _by_shape(on_nodes)
         return Traps(
             stranded=_sum(each.stranded for each in every),
             traps=tuple(sorted(every, key=lambda each: (*_weight(each.stranded), each.node))),
             pools=_by_pool(cluster, every, self.assessor.free(cluster)),
             shapes=tuple(
                 TrapShape(
-                    shape=name, amounts=each.amounts, running=each.running, waiting=each.waiting
+                    shape=name,
+                    amounts=each.amounts,
+                    running=each.running,
+                    waiting=each.waiting,
+                    rejected=len(each.rejections),
+                    rejected_on=tuple(dict.fromkeys(node for node, _ in each.rejections)),
+                    rejected_because=tuple(dict.fromkeys(why for _, why in each.rejections)),
+                    fitting_nodes=fitting[self._numbers[key]],
+                    refused_by=refusals.get(self._numbers[key], ()),
                 )
-                for name, each in zip(names, known, strict=True)
+                for name, key, each in zip(names, keys, known, strict=True)
             ),
             origins=parts.origins(cluster),
         )
@@ -260,53 +237,78 @@ class TrapFinder:
         cluster: Cluster,
         nodes: Iterable[ClusterNode],
         pods: Sequence[tuple[ClusterPod, Mapping[str, int]]],
-    ) -> dict[str, _Stranded | None]:
+    ) -> dict[str, _OnNode]:
         changed, free = tuple(nodes), self.assessor.free(cluster)
         assessed = [self.assessor.anew(cluster, changed, pod) for pod, _ in pods]
-        amounts = [asked for _, asked in pods]
         return {
-            each.name: _stranded(free[each.name], [by[each.name] for by in assessed], amounts)
+            each.name: self._on_node(
+                each, free[each.name], [by[each.name] for by in assessed], pods
+            )
             for each in changed
         }
 
+    def _on_node(
+        self,
+        node: ClusterNode,
+        free: Mapping[str, int],
+        assessed: Sequence[Assessment],
+        pods: Sequence[tuple[ClusterPod, Mapping[str, int]]],
+    ) -> _OnNode:
+        fitting = tuple(number for number, each in enumerate(assessed) if each.fits)
+        refused = tuple(
+            (number, each.obstacle)
+            for number, each in enumerate(assessed)
+            # A shape that the scheduler does not send there cannot be trapped.
+            if each.scheduler is None and each.obstacle is not None
+        )
+        promised = {name for number, _ in refused for name in pods[number][1]}
+        # A resource that some fitting shape can still use is not stranded, even if other shapes
+        # are refused.
+        names = promised - {name for number in fitting for name in pods[number][1]}
+        # Without a free amount nothing is lost, whatever the kubelet refuses.
+        stranded = {name: free[name] for name in sorted(names) if free.get(name, 0) > 0}
+        if not stranded:
+            return _OnNode(fitting, refused, {}, (), "")
+        of_it = [each for each in refused if not stranded.keys().isdisjoint(pods[each[0]][1])]
+        facts = self.assessor.verdicts.reader.facts(node.name, node.node)
+        cause = trap_cause.text(facts, stranded, [why for _, why in of_it])
+        return _OnNode(fitting, refused, stranded, tuple([number for number, _ in of_it]), cause)
 
-def _stranded(
-    free: Mapping[str, int], assessed: Sequence[Assessment], amounts: Sequence[Mapping[str, int]]
-) -> _Stranded | None:
-    fitting = tuple(number for number, each in enumerate(assessed) if each.fits)
-    refused = tuple(
-        (number, each.obstacle)
-        for number, each in enumerate(assessed)
-        # A shape that the scheduler does not send there cannot be trapped.
-        if each.scheduler is None and each.obstacle is not None
-    )
-    promised = {name for number, _ in refused for name in amounts[number]}
-    # A resource that some fitting shape can still use is not stranded, even if other shapes are
-    # refused.
-    names = promised - {name for number in fitting for name in amounts[number]}
-    # Without a free amount nothing is lost, whatever the kubelet refuses.
-    stranded = {name: free[name] for name in sorted(names) if free.get(name, 0) > 0}
-    if not stranded:
-        return None
-    of_it = tuple(each for each in refused if not stranded.keys().isdisjoint(amounts[each[0]]))
-    return _Stranded(stranded, of_it, fitting)
+
+def _by_shape(
+    on_nodes: Mapping[str, _OnNode],
+) -> tuple[Counter[int], dict[int, tuple[ShapeRefusal, ...]]]:
+    """Return by shape how many nodes take it, and which causes other nodes have to refuse it."""
+    fitting: Counter[int] = Counter()
+    names: dict[int, dict[Obstacle, list[str]]] = {}
+    for name, each in sorted(on_nodes.items()):
+        fitting.update(each.fitting)
+        for number, why in each.refused:
+            names.setdefault(number, {}).setdefault(why, []).append(name)
+    return fitting, {
+        number: tuple(
+            ShapeRefusal(why.code, why.text, len(nodes), nodes[0])
+            for why, nodes in sorted(by_cause.items(), key=lambda each: (-len(each[1]), each[1]))
+        )
+        for number, by_cause in names.items()
+    }
 
 
 def _trap(
     node: ClusterNode,
-    on: _Stranded,
+    on: _OnNode,
     positions: Mapping[int, Sequence[int]],
     names: Sequence[str],
 ) -> Trap:
-    refused = sorted((at, why.text) for number, why in on.refused for at in positions[number])
+    refused = sorted(at for number in on.trapped for at in positions[number])
     fitting = sorted(at for number in on.fitting for at in positions[number])
     return Trap(
         node=node.name,
         pool=node.pool,
         origin=node.origin,
         stranded=on.stranded,
-        text="; ".join(dict.fromkeys(text for _, text in refused)),
-        refused=tuple(names[at] for at, _ in refused),
+        text=on.cause,
+        refused=tuple(names[at] for at in refused),
         fitting=tuple(names[at] for at in fitting),
     )
 

@@ -10,11 +10,11 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from types import MappingProxyType
 from typing import Any, Final
 
 from numalet.core.cluster import shapes
 from numalet.core.cluster.cluster import NO_LABELS, ClusterPod
+from numalet.core.model import pod_standing
 from numalet.core.model.value import Value
 
 GENERATED_LABELS: Final = frozenset(
@@ -103,21 +103,6 @@ def top_owner(
     return TopOwner("Pod", namespace, name, "v1", uid)
 
 
-REASONS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "TopologyAffinityError": "1.20",
-        "UnexpectedAdmissionError": "1.20",
-        "SMTAlignmentError": "1.22",
-        "EmptyPodSharedPoolError": "1.36",
-    }
-)
-"""``status.reason`` of rejected pods, and the first release of the kubelet that gives it.
-
-1.20 stands for that release and all older ones.
-"""
-OUT_OF: Final = "OutOf"
-"""Prefix of the reason if the sums of a node are too small, in every release."""
-
 RECREATE: Final = "numalet.dev/recreate"
 """The annotation of a bare pod that requests recreation: "true"."""
 MIRROR: Final = "kubernetes.io/config.mirror"
@@ -166,11 +151,6 @@ class RejectedPod:
         return self.pod.pod.node_name
 
 
-def counts(reason: str) -> bool:
-    """Return whether ``status.reason`` of a failed pod means a rejection at admission."""
-    return reason in REASONS or reason.startswith(OUT_OF)
-
-
 def rejected(
     document: Mapping[str, Any],
     pod: ClusterPod,
@@ -186,7 +166,8 @@ def rejected(
     metadata, status = document.get("metadata") or {}, document.get("status") or {}
     annotations: Mapping[str, str] = metadata.get("annotations") or {}
     reason = status.get("reason") or ""
-    if status.get("phase") != "Failed" or not counts(reason) or not pod.pod.node_name:
+    is_rejected = status.get("phase") == "Failed" and pod_standing.is_rejection(reason)
+    if not is_rejected or not pod.pod.node_name:
         return None
     # A mirror pod shows a static pod, which the kubelet reads from its file again.
     if metadata.get("deletionTimestamp") or MIRROR in annotations:

@@ -9,8 +9,9 @@ import pytest
 
 from numalet.core.cluster.cluster import Cluster, ClusterPod, Controller
 from numalet.insight.fleet import fit, traps
+from numalet.insight.fleet.asked_shapes import ShapeCounts
 from numalet.insight.fleet.assessing import Assessor, NodeDifferences, NodeMemo, difference
-from numalet.insight.fleet.traps import ShapeCounts, TrapFinder
+from numalet.insight.fleet.traps import TrapFinder
 from values import gpu_fleet
 from values.gpu_fleet import asking
 

@@ -7,9 +7,12 @@ from dataclasses import replace
 import pytest
 
 from numalet.core.cluster.cluster import ClusterPod, Controller
+from numalet.core.managers.device.inventory import Device
 from numalet.core.model import pod_demand
 from numalet.core.model.pod import Container, QosClass
 from numalet.core.model.quantity import Quantity
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
 from numalet.insight.fleet import keeping_away, traps
 from numalet.insight.fleet.keeping_away import KeepAway
 from values import gpu_fleet
@@ -79,6 +82,113 @@ def test_the_shapes_are_those_that_run_or_wait() -> None:
     waiting = {uid: each for uid, each in cluster.pods.items() if each.is_waiting}
     (trap,) = traps.traps(replace(cluster, pods=waiting)).traps
     assert trap.node == "split"
+
+
+def _rejected(uid: str, gpus: int, on: str, reason: str = "TopologyAffinityError") -> ClusterPod:
+    pod = replace(gpu_fleet.pod(uid, gpus), phase="Failed", node_name=on)
+    return ClusterPod(pod=pod, reason=reason)
+
+
+def test_every_shape_says_who_takes_and_who_refuses_it_though_some_pod_fits_everywhere() -> None:
+    fleet = split_fleet()
+    pods = {
+        **fleet.pods,
+        "w": ClusterPod(pod=gpu_fleet.pod("w", 4)),
+        "r": _rejected("r", 4, "split"),
+        "s": _rejected("s", 4, "seven"),
+        "t": _rejected("t", 4, "split", "UnexpectedAdmissionError"),
+        # A pod that ended by itself is no longer wanted.
+        "over": _rejected("over", 8, "split", "Error"),
+    }
+    answer = traps.traps(replace(fleet, pods=pods))
+    # Pods of two GPUs run, and more of them fit, but four nodes differ about four.
+    assert answer.traps == ()
+    first, *others = traps.urgent_first(answer.shapes)
+    assert first.amounts[GPU] == 4
+    assert (first.running, first.waiting, first.rejected) == (0, 1, 3)
+    assert first.rejected_on == ("seven", "split")
+    assert first.rejected_because == ("TopologyAffinityError", "UnexpectedAdmissionError")
+    assert first.fitting_nodes == 3
+    (refusal,) = first.refused_by
+    assert (refusal.nodes, refusal.first) == (1, "split")
+    assert refusal.text == f"4 of {GPU} free, 2 on each NUMA node"
+    assert first.refusing_nodes == 1
+    assert first.standing == (
+        "1 waits, 3 were rejected on seven, split (TopologyAffinityError, UnexpectedAdmissionError)"
+    )
+    assert [each.refused_by for each in others] == [()] * len(others)
+    assert {each.standing for each in others} == {""}
+    assert all(each.amounts[GPU] < 8 for each in answer.shapes)
+
+
+def test_the_standing_of_a_shape_names_three_nodes_at_most() -> None:
+    rejected = [_rejected(name, 8, name) for name in "abcd"]
+    cluster = replace(split_fleet(), pods={each.pod.uid: each for each in rejected})
+    (shape,) = traps.traps(cluster).shapes
+    assert shape.standing == "4 were rejected on a, b, c and 1 more (TopologyAffinityError)"
+    (one,) = traps.traps(replace(cluster, pods={"a": rejected[0]})).shapes
+    assert one.standing == "1 was rejected on a (TopologyAffinityError)"
+
+
+def test_the_cause_of_a_trap_is_said_once_for_all_its_shapes() -> None:
+    # The pods hold every CPU of NUMA node 1, and GPUs are free there alone.
+    full = [gpu_fleet.pod("gpus", 4, cpus=2), gpu_fleet.pod("cpus", 0, cpus=32, gib=8)]
+    cluster = gpu_fleet.cluster([gpu_fleet.running("one", full)])
+    asked = [asking(1, cpus, gib) for cpus in (2, 4, 8) for gib in (8, 16, 64)]
+    (trap,) = traps.traps(cluster, [*asked, asking(8)]).traps
+    assert trap.text == f"4 of {GPU} free on NUMA node 1; no CPU is free there"
+    assert len(trap.refused) == len(asked)
+
+
+def test_what_is_free_beside_the_devices_is_said_and_nothing_about_memory_without_its_manager() -> (
+    None
+):
+    config = replace(gpu_fleet.kubelet_config(), memory_manager_policy="None", reserved_memory=())
+    for node, beside in (
+        (gpu_fleet.empty(), "at most 2 CPUs and 248Gi of memory free on one of them"),
+        (gpu_fleet.empty(config=config), "at most 2 CPUs free on one of them"),
+    ):
+        full = [gpu_fleet.pod("gpus", 4, cpus=2), gpu_fleet.pod("cpus", 0, cpus=30, gib=8)]
+        cluster = gpu_fleet.cluster([gpu_fleet.running("one", full, on=node)])
+        (trap,) = traps.traps(cluster, [asking(1, 4, 8), asking(1, 8, 8)]).traps
+        assert trap.text == f"4 of {GPU} free on NUMA node 1; {beside}"
+
+
+def test_without_a_device_or_a_manager_beside_it_the_first_shape_says_what_is_apart() -> None:
+    # CPUs are free on NUMA node 1, memory on NUMA node 0.
+    apart = [gpu_fleet.pod("a", 0, cpus=28, gib=8), gpu_fleet.pod("b", 0, cpus=4, gib=250)]
+    cluster = gpu_fleet.cluster([gpu_fleet.running("one", apart)])
+    (trap,) = traps.traps(cluster, [asking(0, 8, 64), asking(0, 10, 80)]).traps
+    assert trap.text == "no NUMA node with 8 CPUs and 64Gi of memory together"
+    config = replace(
+        gpu_fleet.kubelet_config(), cpu_manager_policy="none", memory_manager_policy="None",
+        reserved_memory=(),
+    )  # fmt: skip
+    devices = {GPU: [Device(f"g{at}", (0,)) for at in range(4)], "nic": [Device("n", (1,))]}
+    node = nodes.start(config, gpu_fleet.machine(), devices=devices)
+    assert isinstance(node, Node)
+    both = []
+    for gpus in (1, 2):
+        pod = gpu_fleet.pod(str(gpus), gpus, 0, 0)
+        limits = {**pod.app_containers[0].limits, "nic": Quantity.from_int(1)}
+        only = replace(pod.app_containers[0], limits=limits, requests=limits)
+        both.append(ClusterPod(pod=replace(pod, app_containers=(only,))))
+    cluster = gpu_fleet.cluster([gpu_fleet.running("one", [], on=node)])
+    (trap,) = traps.traps(cluster, both).traps
+    assert trap.text == f"no NUMA node with 1 of nic and 1 of {GPU} together"
+
+
+def test_of_shapes_that_ask_for_too_much_of_one_resource_the_smallest_is_named() -> None:
+    apart = [gpu_fleet.pod(uid, 0, cpus=20, gib=8) for uid in "ab"]
+    cluster = gpu_fleet.cluster([gpu_fleet.running("one", apart)])
+    asked = [asking(0, cpus, 4) for cpus in (16, 14, 20, 40)]
+    (trap,) = traps.traps(cluster, asked).traps
+    assert trap.text == "no NUMA node with 14 CPUs free"
+    # Of shapes that are larger than any NUMA node, that is the cause.
+    (trap,) = traps.traps(split_fleet(), [asking(8, 32, 32)]).traps[:1]
+    assert trap.text == (
+        f"8 of {GPU} never fit: no NUMA node has more than 4, and the policy is single-numa-node"
+    )
 
 
 def test_a_pod_that_is_not_aligned_is_never_trapped() -> None:
