@@ -324,3 +324,20 @@ async def test_a_cpu_is_found_by_the_address_of_the_drawing() -> None:
     assert "?open=1&amp;find=CPU+2&amp;colours=namespace" in text
     assert 'class="found"' not in plain
     assert '<option value="pod" selected>' in plain
+
+
+async def test_a_bar_is_hatched_for_what_is_reserved_and_filled_for_what_is_used() -> None:
+    async with _client(Shown(_view())) as client:
+        text = (await client.get("/")).text
+    bars = re.findall(
+        r'aria-label="([^"]*)"><span class="kept" style="width:[0-9.]+%"></span>'
+        r'<span class="used" style="width:([0-9.]+)%"',
+        text,
+    )
+    words, wide = bars[0]
+    figures = re.fullmatch(r"CPUs of NUMA node 0: (\d+) in use, (\d+) reserved, (\d+) free", words)
+    assert figures is not None, words
+    used, reserved, free = map(int, figures.groups())
+    assert reserved == 1
+    assert float(wide) == round(100 * used / (used + reserved + free), 1)
+    assert "<meter" not in text

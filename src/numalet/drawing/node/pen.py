@@ -45,7 +45,7 @@ STYLE: Final = (
     "svg.node .broken{fill:none;stroke:var(--bad);stroke-width:2}"
     "svg.node text.bad{fill:var(--bad)}"
     "svg.node .cell{fill:none;stroke:var(--line)}"
-    "svg.node .found-ground{fill:none;stroke:var(--paper);stroke-width:8;pointer-events:none}"
+    "svg.node .found-ground{fill:none;stroke:var(--paper);stroke-width:6;pointer-events:none}"
     "svg.node .found{fill:none;stroke:var(--accent);stroke-width:4;pointer-events:none}"
     "svg.node .mini{fill:var(--paper);stroke:var(--line)}"
     "svg.node .own{fill:var(--shared);stroke:var(--line)}"
