@@ -146,11 +146,14 @@ def _show(
 ) -> None:
     """Print the simulation; only tables import the library that draws them."""
     from numalet.cli import output
+    from numalet.insight.output import explanation_document
     from numalet.insight.simulate import simulation_document
+    from numalet.insight.simulate.session import decisions
 
     document = simulation_document.simulation(
         session,
         records,
+        causes=explanation_document.causes(session, decisions(records)),
         running=prepared.running,
         assumed_running=prepared.assumed,
         forgotten=prepared.forgotten,

@@ -18,6 +18,7 @@ from numalet.core.config.behaviour import Mode
 from numalet.core.config.rules import StartRefused
 from numalet.core.managers.memory.reasons import GivesNoMemory
 from numalet.core.model import cpu_set, numa_mask
+from numalet.core.model.value import UnsetType
 from numalet.insight.maps import pod_sums, resource_maps
 from numalet.insight.maps.pod_sums import PodSums
 from numalet.insight.maps.resource_maps import SimulationHolderDocument
@@ -25,12 +26,11 @@ from numalet.insight.simulate.session import (
     Record,
     RemoveStep,
     RestartStep,
-    Result,
     Session,
     decisions,
 )
-from numalet.insight.simulate.simulation_document import SimulationDocument
-from numalet.wording import explanations, kubelet, kubelet_start, numbers
+from numalet.insight.simulate.simulation_document import SimulationDocument, StepDocument
+from numalet.wording import explanations, kubelet, numbers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -52,8 +52,8 @@ def tables(
     yield from _counts(document)
     if records:
         yield _pod_table(session, records)
-    for _, result in records:
-        yield from _reasons(result)
+    for step in document.steps:
+        yield from _reasons(step)
     if records:
         yield Text("")
     if document.nodes:
@@ -152,21 +152,21 @@ def _devices(sums: PodSums) -> str:
     )
 
 
-def _reasons(result: Result) -> Iterator[RenderableType]:
-    if isinstance(result, StartRefused):
+def _reasons(step: StepDocument) -> Iterator[RenderableType]:
+    restart = None if isinstance(step.restart, UnsetType) else step.restart
+    if restart is not None and restart.start_error:
         yield Text("")
-        yield _text(f"kubelet: {kubelet_start.text(result)}")
-        return
-    for decision in result:
-        if decision.rejection is not None:
-            said, why = (
-                kubelet.message(decision.rejection),
-                explanations.of_reason(decision.rejection),
-            )
+        yield _text(f"kubelet: {restart.start_error}")
+    admitted = [] if isinstance(step.admit, UnsetType) else [step.admit]
+    for each in restart.readmitted or () if restart is not None else admitted:
+        if each.why:
+            # The kubelet has no text for our own refusal, which contains its cause.
+            cause = "" if not each.cause or each.cause in each.message else each.cause
+            first, *more = dict.fromkeys(filter(None, (cause, each.message, str(each.why))))
             yield Text("")
-            yield _text(f"{decision.pod}: {said}")
-            if why != said:  # The kubelet has no text for our own refusal.
-                yield Padding(_text(why, "dim"), (0, 0, 0, 2))
+            yield _text(f"{each.namespace}/{each.name}: {first}")
+            for text in more:
+                yield Padding(_text(text, "dim"), (0, 0, 0, 2))
 
 
 def _held(holder: SimulationHolderDocument) -> str:

@@ -61,6 +61,7 @@ def write_pictures(session: Session, records: Sequence[Record], pictures: Pictur
     from numalet.cli import drawing_options
     from numalet.drawing import node_drawing
     from numalet.insight.maps import node_map
+    from numalet.insight.output import explanation_document
     from numalet.pages import bodies, templating
 
     chart = node_map.of_node(session.node, "Simulated node", session.pods)
@@ -73,7 +74,14 @@ def write_pictures(session: Session, records: Sequence[Record], pictures: Pictur
     pictures.write(
         html=lambda: templating.html_file(
             "Simulated node",
-            bodies.simulation_body(chart, decisions(records), session.machine, origin, endings),
+            bodies.simulation_body(
+                chart,
+                decisions(records),
+                session.machine,
+                origin,
+                explanation_document.causes(session, decisions(records)),
+                endings,
+            ),
         ),
         svg=lambda: node_drawing.draw(chart),
     )

@@ -136,15 +136,19 @@ def simulation_body(
     decisions: Sequence[Decision],
     machine: MachineInfo,
     origin: PageOrigin,
+    causes: Mapping[int, str],
     notes: Iterable[str] = (),
 ) -> Any:
-    """Return the body of the page, as markup; ``chart`` is the node after the last decision."""
+    """Return the body of the page, as markup; ``chart`` is the node after the last decision.
+
+    ``causes`` are those of rejections, by the identity of the decision.
+    """
     return templating.part(
         "bodies/simulation.html",
         origin=origin,
         lead=decisions_lead(decisions),
         drawing=templating.trusted(node_drawing.draw(chart)),
-        decisions=[decision_line(each, machine) for each in decisions],
+        decisions=[decision_line(each, machine, causes.get(id(each), "")) for each in decisions],
         lines=pod_lines_of(chart),
         notes=[*notes],
     )
@@ -156,21 +160,24 @@ def decisions_lead(decisions: Sequence[Decision]) -> str:
     return f"{admitted} admitted, {rejected} rejected"
 
 
-def decision_line(decision: Decision, machine: MachineInfo | None = None) -> PodLine:
-    """Return the decision on one pod; if rejected, with the kubelet's words and numalet's.
+def decision_line(
+    decision: Decision, machine: MachineInfo | None = None, cause: str = ""
+) -> PodLine:
+    """Return the decision on one pod; if rejected, with the cause, or else why in numalet's words.
 
     Without the machine the NUMA nodes of exclusive CPUs are unknown, but those of its memory are
     known.
     """
     pod = decision.pod
     if decision.rejection is not None:
-        said, why = kubelet.message(decision.rejection), explanations.of_reason(decision.rejection)
+        said = kubelet.message(decision.rejection)
+        why = cause or explanations.of_reason(decision.rejection)
         return PodLine(
             uid=pod.uid,
             title=str(pod),
             status=kubelet.reason(decision.rejection),
             level="bad",
-            why=said if said == why else f"{said}. {why}",
+            why=said if said == why else f"{why} ({said})" if cause else f"{said}. {why}",
             qos=pod.qos_class.value,
         )
     sums = pod_sums(decision, machine or _NO_MACHINE)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from numalet.core.admission.reasons import NothingToPreempt, OutOfResource
 from numalet.core.hints.provider import WHOLE_POD, Hint, Reason
-from numalet.core.model import numa_mask
+from numalet.core.model import numa_mask, resources
 from numalet.core.model.findings import Finding
 from numalet.wording import numbers
 
@@ -135,6 +135,43 @@ def needed(count: int, asked: str, *, cpus: int, reserved: int) -> str:
     fits = "one node" if count == 1 else f"{count} nodes"
     verb = "count" if asked.endswith("CPUs") else "counts"
     return f"{nodes} {there}, {state}, so {asked} {verb} as fitting {fits}"
+
+
+class Gap(NamedTuple):
+    """A resource that is short, in CPUs, bytes or devices: on the machine, or on small sets.
+
+    ``state`` is "free" or "allocatable"; ``most`` is what there is. With ``size``, every set of so
+    many NUMA nodes has too little; ``sets`` of them have the most, and ``where`` names them.
+    """
+
+    state: str
+    resource: str
+    asked: int
+    most: int
+    size: int = 0
+    sets: int = 0
+    where: str = ""
+
+
+def gap(of: Gap) -> str:
+    """Say what is needed and the best that exists: the words after the name of a container."""
+    if of.resource == resources.CPU:
+        asked, most = numbers.counted(of.asked, "CPU"), str(of.most)
+    else:
+        most = numbers.amount(of.resource, of.most)
+        asked = f"{numbers.amount(of.resource, of.asked)} {of.resource}"
+    if not of.size:
+        there = "the best set of NUMA nodes" if of.where else "the whole machine"
+        return f"needs {asked}; {there} has {most} {of.state}{f' ({of.where})' * bool(of.where)}"
+    there, noun = ("one NUMA node", "node") if of.size == 1 else (f"{of.size} NUMA nodes", "set")
+    if not of.most:
+        best = f"no {noun} has any {of.state}"
+    elif of.sets == 1:
+        best = f"the best {noun} has {most} {of.state} ({'node ' * (of.size == 1)}{of.where})"
+    else:
+        which = "nodes " * (of.size == 1)
+        best = f"the best {noun}s have {most} {of.state} each ({which}{of.where})"
+    return f"needs {asked} on {there}; {best}"
 
 
 def not_preferred(why: str) -> str:

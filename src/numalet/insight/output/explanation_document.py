@@ -6,18 +6,21 @@ Every reason has its code, its figures and a sentence; sets of NUMA nodes are li
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 import msgspec
 
+from numalet.core.admission.decision import Decision
 from numalet.core.config.releases.release import Release
 from numalet.core.config.releases.table import DEFAULT
 from numalet.core.config.rules import StartRefused
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model import machine_queries as ask
 from numalet.core.model.pod import ContainerKind, Pod
+from numalet.core.model.value import replace
 from numalet.core.node.node import Node
-from numalet.insight.explain import measures
+from numalet.insight.explain import measures, story
 from numalet.insight.explain import tally as tally_order
 from numalet.insight.explain.cases import Case
 from numalet.insight.explain.change import Change, ChangeOutcome
@@ -42,7 +45,11 @@ from numalet.insight.explain.tally import Tally
 from numalet.insight.maps import resource_maps
 from numalet.insight.output import explanation_verdict
 from numalet.insight.simulate import simulation_document
+from numalet.insight.simulate.session import NO_FILES, Session
 from numalet.wording import kubelet, kubelet_start
+
+_MOST_CAUSES: Final = 100
+"""A cause costs as much as several admissions."""
 
 
 def explanation(
@@ -91,6 +98,33 @@ def explanation(
     made.cause = explanation_verdict.cause(made)
     made.first_line = explanation_verdict.first_line(made)
     return made
+
+
+def causes(session: Session, made: Iterable[Decision]) -> dict[int, str]:
+    """Return ``cause`` of the explanations of the first rejections, by identity of the decision.
+
+    ``session`` is that after the decisions. The node decides again on the snapshot after each
+    rejection. Left out are those on which it would decide otherwise, which happens only if it
+    restarted with another configuration.
+    """
+    found: dict[int, str] = {}
+    for decision in islice((each for each in made if not each.admitted), _MOST_CAUSES):
+        node = session.node.at(decision.after).without_plugins()
+        beginning = replace(session, node=node)
+        traced = story.trace(Case(beginning, NO_FILES, (), decision.pod, (node,), frozenset()))
+        again = traced.decision.rejection
+        if again is not None and again == decision.rejection:
+            found[id(decision)] = explanation_verdict.cause(
+                explanation_verdict.Traced(
+                    pod=_pod(decision.pod),
+                    policy=traced.roster.rules.topology.policy,
+                    admitted=False,
+                    why=reason_of(again),
+                    subjects=traced.subjects,
+                    refused_allocation=traced.refusal,
+                )
+            )
+    return found
 
 
 def not_started(refused: StartRefused, release: Release = DEFAULT) -> ExplanationNotStartedDocument:

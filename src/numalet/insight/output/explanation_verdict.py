@@ -6,19 +6,24 @@ An engineer on call for a rejected pod may read only this line.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from numalet.core.config.rules import TopologyPolicy
-from numalet.core.model import cpu_set, numa_mask
+from numalet.core.model import cpu_set, numa_mask, resources
 from numalet.insight.explain.explanation_types import (
     AnswerDocument,
     AnswerKind,
     CategoryDocument,
     Explanation,
     OfferDocument,
+    PodDocument,
+    ReasonDocument,
+    RefusalDocument,
     SetDocument,
+    SubjectDocument,
 )
 from numalet.wording import explanations
+from numalet.wording.explanations import Gap
 
 _MOST_REASONS: Final = 4
 _MOST_NAMED: Final = 3
@@ -51,7 +56,18 @@ def first_line(explanation: Explanation) -> str:
     return f"{line}{_suggested(explanation.would_align, explanations.NOTHING_ALIGNS)}"
 
 
-def cause(explanation: Explanation) -> str:
+class Traced(NamedTuple):
+    """The fields of an explanation that its cause depends on."""
+
+    pod: PodDocument
+    policy: TopologyPolicy
+    admitted: bool
+    why: ReasonDocument | None
+    subjects: list[SubjectDocument]
+    refused_allocation: RefusalDocument | None
+
+
+def cause(explanation: Explanation | Traced) -> str:
     """Return why a pod is rejected or not aligned, with figures; empty if nothing was short."""
     refused = explanation.refused_allocation
     if refused is not None:
@@ -77,39 +93,100 @@ def cause(explanation: Explanation) -> str:
 
 
 def _nowhere(
-    explanation: Explanation, subject: str, answers: Sequence[AnswerDocument], *, is_single: bool
+    explanation: Explanation | Traced,
+    subject: str,
+    answers: Sequence[AnswerDocument],
+    *,
+    is_single: bool,
 ) -> str:
     """Return the reasons against each set of NUMA nodes; empty if there are no reasons.
 
     ``is_single``: only single nodes matter.
     """
+    containers = {each.name for each in explanation.pod.containers}
+    named = subject if subject in containers else "the pod"
     impossible = [
-        each.reason.text
+        each.reason
         for each in answers
         if each.answer is AnswerKind.IMPOSSIBLE and each.reason is not None and not each.sets
     ]
     if impossible:
-        return " ".join(impossible)
+        lacks = {each.text: _lack(each) for each in impossible}
+        gaps = [
+            f"{named} {explanations.gap(Gap(*lack))}." if lack else text
+            for text, lack in lacks.items()
+        ]
+        return " ".join(gaps)
     reasons = _reasons(answers, is_single)
     if not reasons:
         return ""
     # Requests that fit everywhere would only lengthen the line.
     refusing = [each for each in answers if any(not known.offered for known in each.sets)]
     names = dict.fromkeys(name for each in refusing or answers for name in each.resources)
-    what = f"{subject}{_asked(explanation, subject, names)}"
+    complete = is_single or all(each.all_sets for each in answers)
+    rest = "" if complete else f"; {explanations.NOT_ALL_SETS}"
+    fits_more = is_single or any(_is_offered(answers, nodes) for nodes in reasons)
+    gap, best = _gap(answers, is_single) if fits_more else _gap_anywhere(answers)
+    if gap and not fits_more:
+        return f"{named} {gap}"
+    if gap:
+        others = {nodes: text for nodes, text in reasons.items() if nodes not in best}
+        return f"{named} {gap}{'; ' if others else ''}{_grouped(others)}{rest}"
+    what = f"{named}{_asked(explanation, subject, names)}"
     if is_single:
         fits = "fits no single NUMA node"
-    elif any(_is_offered(answers, nodes) for nodes in reasons):
+    elif fits_more:
         fits = "does not fit on fewer NUMA nodes"
     else:
         fits = "does not fit anywhere"
-    complete = is_single or all(each.all_sets for each in answers)
-    return f"{what} {fits}: {_grouped(reasons)}" + (
-        "" if complete else f"; {explanations.NOT_ALL_SETS}"
-    )
+    return f"{what} {fits}: {_grouped(reasons)}{rest}"
 
 
-def _asked(explanation: Explanation, subject: str, names: Iterable[str]) -> str:
+def _gap(answers: Sequence[AnswerDocument], is_single: bool) -> tuple[str, Sequence[_Set]]:
+    """Say what is needed, and the best that exists; with the sets that are the best.
+
+    Empty if the smallest sets of NUMA nodes do not all lack the same resource and nothing else.
+    """
+    listed = [each for answer in answers for each in answer.sets]
+    smallest = 1 if is_single else min(len(each.nodes) for each in listed)
+    refused = [each for each in listed if len(each.nodes) == smallest and not each.offered]
+    nodes = [tuple(each.nodes) for each in refused]
+    lacks = [None if each.why_not is None else _lack(each.why_not) for each in refused]
+    found = {lack[:3] for lack in lacks if lack is not None}
+    everywhere = {tuple(each.nodes) for each in listed if len(each.nodes) == smallest}
+    if None in lacks or len(found) != 1 or len(nodes) != len(everywhere):
+        return "", ()
+    ((state, resource, asked),) = found
+    most = max(lack[3] for lack in lacks if lack is not None)
+    best = [each for each, lack in zip(nodes, lacks, strict=True) if lack and lack[3] == most]
+    where = _named(best) if smallest > 1 else cpu_set.text(node for (node,) in best)
+    of = Gap(state, resource, asked, most, smallest, len(best), where)
+    return explanations.gap(of), best
+
+
+def _gap_anywhere(answers: Sequence[AnswerDocument]) -> tuple[str, Sequence[_Set]]:
+    """Say what is needed and what the best set of any size has, if only one resource is short."""
+    listed = [each for answer in answers for each in answer.sets if not each.offered]
+    lacks = {tuple(each.nodes): each.why_not and _lack(each.why_not) for each in listed}
+    short = {nodes: lack for nodes, lack in lacks.items() if lack}
+    if len(short) < len(listed) or len({lack[1:3] for lack in short.values()}) != 1:
+        return "", ()
+    best = max(short, key=lambda nodes: (short[nodes][3], -len(nodes)))
+    where = numa_mask.text(numa_mask.of(best))
+    return explanations.gap(Gap(*short[best], where=where)), [best]
+
+
+def _lack(why_not: ReasonDocument) -> tuple[str, str, int, int] | None:
+    """Return a state and a resource, the requested amount, and the one there is, or nothing."""
+    figures: Mapping[str, Any] = why_not.figures
+    for asked, there in _SHORT_OF:
+        if asked in figures and there in figures:
+            state = "allocatable" if there == "allocatable_bytes" else "free"
+            return state, figures.get("resource", resources.CPU), figures[asked], figures[there]
+    return None
+
+
+def _asked(explanation: Explanation | Traced, subject: str, names: Iterable[str]) -> str:
     for container in explanation.pod.containers:
         if container.name == subject:
             asked = [f"{n} {container.requests[n]}" for n in names if n in container.requests]

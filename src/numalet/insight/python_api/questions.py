@@ -34,7 +34,7 @@ from numalet.insight.python_api.nodes import (
 )
 from numalet.insight.python_api.tables import MatrixRows
 from numalet.insight.simulate import simulation_document
-from numalet.insight.simulate.session import NO_FILES, Session
+from numalet.insight.simulate.session import NO_FILES, Session, decisions
 from numalet.insight.state import restart_check, verify
 from numalet.insight.state.restart_check import RestoreCheck
 from numalet.insight.state.verify import FileReport
@@ -122,7 +122,11 @@ def simulate(
     if isinstance(node, StartRefused):
         return json_schema.plain(simulation_document.not_started(node, rules.release))
     session, records = Session(config, node.rules.machine, node).through(pods)
-    return json_schema.plain(simulation_document.simulation(session, records))
+    return json_schema.plain(
+        simulation_document.simulation(
+            session, records, causes=explanation_document.causes(session, decisions(records))
+        )
+    )
 
 
 def what_if(

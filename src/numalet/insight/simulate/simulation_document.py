@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Iterable, Mapping
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, assert_never
 
 from numalet.core.admission.decision import Decision
@@ -122,6 +123,8 @@ class DecisionDocument(OutputDocument):
     ``evicted`` are uids of pods that end for a critical pod, ``passed_over`` extended resources
     that the node does not have. Only a rejected pod has ``why`` (a sentence) and the fields after
     it; ``left_behind`` are containers whose resources stay allocated until the next admission.
+    ``cause`` says which amounts were short, as in an explanation. Only the first 100 rejections
+    have it, and none after which the node restarted with another configuration.
     """
 
     namespace: str
@@ -143,6 +146,7 @@ class DecisionDocument(OutputDocument):
     devices_by_numa: dict[str, dict[str, dict[str, int]]] | UnsetType = UNSET
     runtime: dict[str, RuntimeDocument] | UnsetType = UNSET
     why: str | UnsetType = UNSET
+    cause: str | UnsetType = UNSET
     code: str | UnsetType = UNSET
     status: StatusDocument | UnsetType = UNSET
     event: EventDocument | UnsetType = UNSET
@@ -217,6 +221,7 @@ def simulation(
     session: Session,
     records: Iterable[Record],
     *,
+    causes: Mapping[int, str] = MappingProxyType({}),
     running: Container[str] = (),
     assumed_running: Iterable[str] = (),
     forgotten: Iterable[str] = (),
@@ -226,6 +231,7 @@ def simulation(
 
     Uids of pods: ``running`` run on the user's node; ``assumed_running`` and ``forgotten`` are
     those that only the state files know. ``ignored`` counts objects that are not pods.
+    ``causes`` are those of rejections, by the identity of the decision.
     """
     records = list(records)
     node = session.node
@@ -237,7 +243,7 @@ def simulation(
         mode=node.rules.behaviour.mode,
         release=node.rules.behaviour.release.name,
         start_error=None,
-        steps=[_step(*record) for record in records],
+        steps=[_step(*record, causes) for record in records],
         nodes=after.nodes,
         holders=after.active,
         left_behind=after.left_behind,
@@ -274,23 +280,25 @@ def not_asked(decision: Decision) -> list[NotAskedDocument]:
     return [NotAskedDocument(each.predicate, each.why) for each in decision.not_asked]
 
 
-def _step(step: Step, result: Result) -> StepDocument:
+def _step(step: Step, result: Result, causes: Mapping[int, str]) -> StepDocument:
+    """Return the document of a step; ``causes`` are by the identity of a decision."""
     match step:
         case Pod():
             assert not isinstance(result, StartRefused)
             (decision,) = result
-            return StepDocument(admit=_decision(decision))
+            return StepDocument(admit=_decision(decision, causes))
         case RemoveStep(pod_uid):
             return StepDocument(remove=pod_uid)
         case RestartStep():
             if isinstance(result, StartRefused):
                 return StepDocument(restart=RestartDocument(start_error=kubelet_start.text(result)))
-            return StepDocument(restart=RestartDocument([_decision(each) for each in result]))
+            readmitted = [_decision(each, causes) for each in result]
+            return StepDocument(restart=RestartDocument(readmitted))
         case _:
             assert_never(step)
 
 
-def _decision(decision: Decision) -> DecisionDocument:
+def _decision(decision: Decision, causes: Mapping[int, str]) -> DecisionDocument:
     pod = decision.pod
     rejection = decision.rejection
     document = DecisionDocument(
@@ -308,6 +316,7 @@ def _decision(decision: Decision) -> DecisionDocument:
         document.runtime = {name: _settings(settings) for name, settings in runtime.items()}
     else:
         document.why = explanations.of_reason(rejection)
+        document.cause = causes.get(id(decision)) or UNSET
         document.code = rejection.code
         status, event = kubelet.status(rejection), kubelet.event(rejection)
         document.status = StatusDocument("Failed", status["reason"], status["message"])

@@ -12,6 +12,9 @@ from numalet.insight.explain import search, story
 from numalet.insight.explain.cases import Case, OtherNode
 from numalet.insight.explain.explanation_types import Explanation
 from numalet.insight.output import explanation_document, explanation_verdict
+from numalet.insight.simulate.session import RestartStep, decisions
+from numalet.wording import explanations
+from numalet.wording.explanations import Gap
 from values.builders import container, init, pod, simple
 from values.explain_bench import GPU, STATIC_CPUS, asking, case, config, forever, session, shape
 
@@ -61,9 +64,9 @@ def test_equal_reasons_stand_together_and_reserved_cpus_say_why_not_preferred() 
     )
 
     assert explained(case(holding("u", 8), begun=begun)).cause == (
-        "c (cpu 8) does not fit on fewer NUMA nodes: {0}-{3} 1 CPU short (7 free); {0,1}, {0,2},"
-        " {0,3} and 8 more sets not preferred (a NUMA node has 8 CPUs, 1 of them reserved, so 8"
-        " CPUs count as fitting one node)"
+        "c needs 8 CPUs on one NUMA node; the best nodes have 7 free each (nodes 0-3); {0,1},"
+        " {0,2}, {0,3} and 8 more sets not preferred (a NUMA node has 8 CPUs, 1 of them reserved,"
+        " so 8 CPUs count as fitting one node)"
     )
 
 
@@ -80,6 +83,8 @@ def test_no_set_is_left_out(policy: str) -> None:
     ranges = re.findall(r"\{([0-9])\}-\{([0-9])\}", cause)
     between = sum(int(last) - int(first) - 1 for first, last in ranges)
     counted = sum(int(count) for count in re.findall(r"([0-9]+) more sets?\b", cause))
+    assert cause.startswith("c needs 12 CPUs on one NUMA node; the best node has 8 free (node 3)")
+    named.append("the best")
     assert len(named) + between + counted == (15 if policy == "restricted" else 4)
 
 
@@ -101,8 +106,8 @@ def test_a_pod_that_is_not_aligned_says_why_and_what_would_align_it() -> None:
 
     assert found.admitted
     assert found.first_line.startswith(
-        "default/u (Guaranteed) is admitted on NUMA nodes {0,1}, not aligned: c (cpu 3) does not"
-        " fit on fewer NUMA nodes: "
+        "default/u (Guaranteed) is admitted on NUMA nodes {0,1}, not aligned: c needs 3 CPUs on"
+        " one NUMA node; the best node has 2 free (node 1); "
     )
     assert found.first_line.endswith(" Suggestion: delete default/held first.")
     assert found.would_admit == []
@@ -150,3 +155,48 @@ def test_other_machines_come_before_deleted_pods_and_a_smaller_request_last() ->
     assert offer is not None
     assert offer.code == "explain/other-machine"
     assert found.would_admit[-1].offers[0].code == "explain/smaller-request"
+
+
+def test_a_simulation_has_the_causes_of_its_first_rejections() -> None:
+    begun = session(config("single-numa-node", **STATIC_CPUS, **NO_MEMORY))
+    held = [holding("other", 6), holding("held", 5)]
+    refused = [holding(f"r{at}", 4) for at in range(102)]
+    after, records = begun.through([*held, *refused])
+    made = decisions(records)
+
+    found = explanation_document.causes(after, made)
+
+    assert list(found) == [id(each) for each in made[2:102]]
+    assert set(found.values()) == {
+        "c needs 4 CPUs on one NUMA node; the best node has 3 free (node 1); {0} 3 CPUs short"
+        " (1 free)"
+    }
+
+
+def test_a_rejection_before_another_configuration_has_no_cause() -> None:
+    begun = session(config("single-numa-node", **STATIC_CPUS, **NO_MEMORY))
+    restart = RestartStep((), config("none", **STATIC_CPUS, **NO_MEMORY))
+    after, records = begun.through([holding("held", 6), holding("u", 10), restart])
+    refused = decisions(records)[1]
+
+    assert not refused.admitted
+    assert explanation_document.causes(after, [refused]) == {}
+
+
+@pytest.mark.parametrize(
+    ("gap", "text"),
+    [
+        (Gap("free", "cpu", 1, 0, 1, 2, "0,1"), "1 CPU on one NUMA node; no node has any free"),
+        (
+            Gap("allocatable", "memory", 3 << 30, 1 << 30, 2, 1, "{0,1}"),
+            "3Gi memory on 2 NUMA nodes; the best set has 1Gi allocatable ({0,1})",
+        ),
+        (
+            Gap("free", GPU, 2, 1, 2, 2, "{0,1}, {2,3}"),
+            f"2 {GPU} on 2 NUMA nodes; the best sets have 1 free each ({{0,1}}, {{2,3}})",
+        ),
+        (Gap("free", GPU, 2, 1), f"2 {GPU}; the whole machine has 1 free"),
+    ],
+)
+def test_a_gap_has_the_need_and_the_best_there_is(gap: Gap, text: str) -> None:
+    assert explanations.gap(gap) == f"needs {text}"

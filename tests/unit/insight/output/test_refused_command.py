@@ -32,15 +32,15 @@ def test_the_cause_is_about_the_command() -> None:
     found = explained(case(asking(simple("u", "1Gi"), cpu="9"), begun=begun))
 
     assert run_document.for_command(found).cause == (
-        "the command (cpu 9) fits no single NUMA node: {1} 1 CPU short (8 free);"
+        "the command needs 9 CPUs on one NUMA node; the best node has 8 free (node 1);"
         " {0} 2 CPUs short (7 free)"
     )
 
 
 def test_a_refused_allocation_is_about_the_command_too() -> None:
     found = explained(case(simple("huge", "25Gi"), begun=session(config("none"))))
-    assert run_document.for_command(found).cause.startswith(
-        "the command (memory 25Gi) does not fit"
+    assert run_document.for_command(found).cause == (
+        "the command needs 25Gi memory; the best set of NUMA nodes has 19.90Gi allocatable ({0,1})"
     )
 
 
