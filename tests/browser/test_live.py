@@ -77,7 +77,7 @@ def test_a_server_that_goes_is_said_and_its_return_too(visit: Callable[..., Visi
         page.goto(dashboard.link(url).url)
         expect(page.locator("#live")).to_have_text("live")
         port = int(url.rsplit(":", 1)[1])
-    expect(page.locator("#away")).to_contain_text("away since")
+    expect(page.locator("#away")).to_contain_text("has not answered since")
     with dashboards.listening(dashboard.app, port):
         expect(page.locator("#away")).to_be_hidden()
         expect(page.locator("#live")).to_have_text("live")

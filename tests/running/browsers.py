@@ -59,7 +59,10 @@ class Visit:
 
 @contextlib.contextmanager
 def visit(browser: Browser, **options: Any) -> Iterator[Visit]:
-    """A page in a context of its own, such as ``viewport=…, color_scheme="dark"``."""
+    """A page in a context of its own, such as ``viewport=…, color_scheme="dark"``.
+
+    The troubles are those of every page of the context.
+    """
     context = browser.new_context(**{"ignore_https_errors": True, **options})
     context.set_default_timeout(PATIENCE_MS)
     made = Visit(context.new_page())
@@ -69,9 +72,9 @@ def visit(browser: Browser, **options: Any) -> Iterator[Visit]:
         if url.scheme not in _WITHOUT_A_HOST and url.hostname not in _LOCAL:
             made.troubles.append(f"asks {request.url}")
 
-    made.page.on("request", requested)
-    made.page.on("pageerror", lambda error: made.troubles.append(f"throws {error}"))
-    made.page.on(
+    context.on("request", requested)
+    context.on("weberror", lambda thrown: made.troubles.append(f"throws {thrown.error}"))
+    context.on(
         "console",
         lambda said: made.troubles.append(f"says {said.text}") if said.type == "error" else None,
     )

@@ -65,6 +65,8 @@ _STATIC: Final = {
     "lighting.js": "text/javascript",
     "copy.js": "text/javascript",
     "live.js": "text/javascript",
+    "moving.js": "text/javascript",
+    "stream.js": "text/javascript",
 }
 
 

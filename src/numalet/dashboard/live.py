@@ -1,6 +1,8 @@
 """Live updates: ``/events`` sends the current revision as server-sent events.
 
-An event contains only ``{"revision": N}``; the page then loads itself again.
+An event contains only ``{"revision": N}``; a page that shows another one then loads itself again.
+The last event is repeated every second: a page that gets none for three seconds says that it is
+stale.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ class Revisions(Mutable):
 MOST_CLIENTS: Final = 256
 MOST_OF_A_SESSION: Final = 16
 TICK_SECONDS: Final = 0.2
-HEARTBEAT_SECONDS: Final = 15.0
+HEARTBEAT_SECONDS: Final = 1.0
 PATIENCE_SECONDS: Final = 10.0
 """How long a client may leave data unread before it is dropped."""
 
@@ -83,9 +85,9 @@ class LiveEvents:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         session = entrance.session_of(scope)
         of_it = self._clients[session.id]
-        # Each open page has a connection: limits keep one session from using all of them.
+        # Each browser has a connection: limits keep one session from using all of them.
         if of_it >= MOST_OF_A_SESSION or self._clients.total() >= MOST_CLIENTS:
-            busy = PlainTextResponse("enough pages are open\n", 503, _BUSY)
+            busy = PlainTextResponse("enough browsers follow\n", 503, _BUSY)
             await busy(scope, receive, send)
             return
         self._clients[session.id] += 1
@@ -124,9 +126,7 @@ class _Client(Mutable):
                     return_when=asyncio.FIRST_COMPLETED,
                 )
                 if not done:
-                    # A comment: proxies close silent connections, and a write detects a client that
-                    # left.
-                    await self._write(": still here\n\n")
+                    sent = None
                 elif news in done:
                     news.result()
                     news = asyncio.create_task(self.revisions.changed())

@@ -1,102 +1,36 @@
-// Keeps a page current. After each event the same address is asked for again, and what differs is
-// put in its place: elements keep their identity, so focus, selection, scrolling, opened details
-// and half-filled forms stay, and attributes that change can move by CSS.
-const FIRST_WAIT_MS = 1000;
-const LONGEST_WAIT_MS = 15000;
+// Keeps a page current. When the node has another revision, the same address is asked for again, and
+// what differs is put in its place. A page says that it is live only while it is.
+import { move } from "./moving.js";
+import { asked, follow } from "./stream.js";
+
 const TYPING_MS = 250;
 const GROWING_MS = 3000;
+const STALE_MS = 3000;
+const TICK_MS = 500;
+const LONGEST_REFRESH_MS = 30000;
+const SESSION_MS = 15 * 60 * 1000;
+const AWAY = "Where it has ended, start the agent or numalet dashboard again. This page stays, and tries again by itself.";
+const FAILURES = {
+  session: () => "This session has ended, or the server was started again: run numalet dashboard and open its link. This page then goes on by itself.",
+  broken: () => "The server can not make this page at the moment; its log says why. It is asked for again after the next change.",
+  busy: () => "Too many browsers follow this node; this page tries again by itself.",
+  away: (since) => `The server has not answered since ${clock(since)}. ${AWAY}`,
+};
 
 const root = document.documentElement;
 const events = document.body.dataset.events;
 const status = document.getElementById("live");
 const banner = document.getElementById("away");
-let awaySince = null;
-let waitMs = FIRST_WAIT_MS;
-let isWanted = false; // An event came while the tab was hidden, or while a page was on its way.
-let isAsking = false;
-let stopped = false;
+let revision = null; // The one that was asked for last.
+let receivedAt = 0;
+let seenAt = Date.now(); // Since when the tab is visible.
+let askingSince = null;
+let failure = null; // {why, since}, until a page was shown again.
+let isWanted = false; // News came while a page was on its way.
+let unfollowed = ""; // A link that could not be followed.
 
-// A key by which an element is found again; what has none is matched by its place.
-function keyOf(node) {
-  return node.nodeType === Node.ELEMENT_NODE ? node.id || node.getAttribute("data-key") : null;
-}
-
-function isSame(old, fresh) {
-  return old.nodeType === fresh.nodeType && old.nodeName === fresh.nodeName && keyOf(old) === keyOf(fresh);
-}
-
-function isKept(element, name) {
-  // What the reader did stays: opened details, and pods that are lit up.
-  return name === "open" && element.nodeName === "DETAILS";
-}
-
-function moveAttributes(old, fresh) {
-  for (const { name, value } of [...fresh.attributes]) {
-    if (!isKept(old, name) && old.getAttribute(name) !== value) old.setAttribute(name, value);
-  }
-  for (const { name } of [...old.attributes]) {
-    if (!isKept(old, name) && !fresh.hasAttribute(name)) old.removeAttribute(name);
-  }
-}
-
-// The choices of a list follow the node; the one that the reader made stays, there or not.
-function moveChoices(old, fresh) {
-  const chosen = old.selectedOptions[0];
-  const known = new Map([...old.options].map((each) => [each.value, each]));
-  const wanted = [...fresh.options].map((each) => known.get(each.value) || document.importNode(each, true));
-  if (chosen && !wanted.includes(chosen)) wanted.push(chosen);
-  if (wanted.length === old.length && wanted.every((each, at) => each === old.options[at])) return;
-  old.replaceChildren(...wanted);
-  if (chosen) old.value = chosen.value;
-}
-
-function move(old, fresh) {
-  if (old.nodeType !== Node.ELEMENT_NODE) {
-    if (old.nodeValue !== fresh.nodeValue) old.nodeValue = fresh.nodeValue;
-    return;
-  }
-  if (old.nodeName === "SELECT") return moveChoices(old, fresh);
-  if (["INPUT", "TEXTAREA"].includes(old.nodeName)) return;
-  if (old.isEqualNode(fresh)) return;
-  const isLit = old.classList.contains("lit");
-  moveAttributes(old, fresh);
-  if (isLit) old.classList.add("lit");
-  moveChildren(old, fresh);
-}
-
-// Linear in the number of children: keyed ones by a map, others by their place. What has gone is
-// removed first, so that what stays is in its place already, and only what moved is moved.
-function moveChildren(old, fresh) {
-  const stays = new Set();
-  for (const child of fresh.childNodes) stays.add(keyOf(child));
-  const keyed = new Map();
-  for (const child of [...old.childNodes]) {
-    const key = keyOf(child);
-    if (key && !stays.has(key)) child.remove();
-    else if (key) keyed.set(key, child);
-  }
-  let at = old.firstChild;
-  for (const wanted of [...fresh.childNodes]) {
-    const key = keyOf(wanted);
-    const match = key ? keyed.get(key) : at;
-    if (!match || !isSame(match, wanted)) {
-      old.insertBefore(document.importNode(wanted, true), at);
-      continue;
-    }
-    if (match === at) at = at.nextSibling;
-    else old.insertBefore(match, at);
-    move(match, wanted);
-  }
-  while (at) {
-    const next = at.nextSibling;
-    at.remove();
-    at = next;
-  }
-}
-
-function say(text) {
-  root.classList.toggle("connected", text === "live");
-  if (status && status.textContent !== text) status.textContent = text;
+function clock(moment) {
+  return `${new Date(moment).toISOString().slice(11, 19)} (UTC)`;
 }
 
 function ago(seconds) {
@@ -106,45 +40,51 @@ function ago(seconds) {
   return `${Math.floor(seconds / 86400)} days`;
 }
 
-function showAge() {
-  const changed = document.getElementById("changed");
-  if (changed && !document.hidden) {
-    const seconds = Math.max((Date.now() - Date.parse(changed.dateTime)) / 1000, 0);
-    changed.textContent = `last change ${ago(seconds)} ago`;
-  }
-  const old = document.getElementById("out-of-date-age");
-  if (old && !document.hidden) {
-    const seconds = Math.max((Date.now() - Date.parse(old.dataset.since)) / 1000, 0);
-    old.textContent = `, ${ago(seconds)} ago`;
+// The age of each moment that asks for it is said beside it.
+function showAges() {
+  for (const each of document.querySelectorAll("[data-age-of]")) {
+    const text = `${ago(Math.max((Date.now() - Date.parse(each.dataset.ageOf)) / 1000, 0))} ago`;
+    if (each.textContent !== text) each.textContent = text;
   }
 }
 
-function away(words) {
-  awaySince = awaySince || new Date();
-  root.classList.add("stale");
-  say("not live");
-  banner.textContent = words || `The server of this page is away since ${awaySince.toLocaleTimeString()}; trying again. What is below may have changed.`;
-  banner.hidden = false;
+// What the page says of itself, and the words about it.
+function standing() {
+  if (failure) return ["not live", `${FAILURES[failure.why](failure.since)}${unfollowed}`];
+  const since = Math.max(seenAt, Math.min(receivedAt, askingSince || Infinity));
+  if (Date.now() - since > STALE_MS) {
+    return ["stale", `What is below is as it was at ${clock(since)}: the server is slow or has stopped. ${AWAY}`];
+  }
+  return [receivedAt === 0 ? "connecting" : "live", ""];
 }
 
-function back() {
-  awaySince = null;
-  waitMs = FIRST_WAIT_MS;
-  root.classList.remove("stale");
-  banner.hidden = true;
-  say("live");
+function say() {
+  if (document.hidden) return;
+  const [text, words] = standing();
+  root.classList.toggle("connected", text === "live");
+  root.classList.toggle("stale", Boolean(words));
+  if (status.textContent !== text) status.textContent = text;
+  if (banner.textContent !== words) banner.textContent = words;
+  banner.hidden = !words;
 }
 
-function needLink() {
-  stopped = true;
-  away("This session has ended. A new link is needed: run numalet dashboard.");
+function fail(why) {
+  failure = { why, since: failure?.since || new Date() };
+  say();
 }
 
 async function show(address) {
-  const answer = await fetch(address, { credentials: "same-origin", headers: { Accept: "text/html" } });
-  if (answer.status === 401) return needLink();
-  if (answer.status === 429) return; // What is shown stays; the next change asks again.
-  if (answer.status >= 500) throw new Error(String(answer.status));
+  const answer = await fetch(address, {
+    credentials: "same-origin",
+    headers: { Accept: "text/html" },
+    signal: AbortSignal.timeout(LONGEST_REFRESH_MS),
+  });
+  if (answer.status === 401) return "session";
+  if (answer.status >= 500) return "broken";
+  if (answer.status === 429) {
+    revision = null; // What is shown stays, and is asked for again soon.
+    return "";
+  }
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
   for (const id of ["standing", "main"]) {
     const [old, wanted] = [document.getElementById(id), fresh.getElementById(id)];
@@ -152,50 +92,36 @@ async function show(address) {
   }
   document.title = fresh.title;
   document.dispatchEvent(new Event("numalet:shown"));
-  showAge();
+  showAges();
+  return "";
 }
 
 async function refresh() {
+  if (document.hidden) revision = null; // It is asked for when the tab is looked at.
+  isWanted = Boolean(askingSince);
+  if (document.hidden || askingSince) return;
+  let why = "";
   // The answer to a form has no address to ask again.
-  if (document.querySelector("[data-still]")) return;
-  if (document.hidden || isAsking || stopped) {
-    isWanted = true;
-    return;
+  if (!document.querySelector("[data-still]")) {
+    askingSince = Date.now();
+    why = await show(location.href).catch(() => "away");
+    askingSince = null;
   }
-  isAsking = true;
-  isWanted = false;
-  try {
-    await show(location.href);
-    if (!stopped && awaySince) back();
-  } catch {
-    away();
-  } finally {
-    isAsking = false;
-  }
+  if (why) return fail(why);
+  failure = null;
+  unfollowed = "";
+  say();
   if (isWanted) refresh();
 }
 
-function connect() {
-  const source = new EventSource(events);
-  source.addEventListener("open", () => {
-    if (awaySince) refresh();
-    else say("live");
-  });
-  source.addEventListener("message", refresh);
-  source.addEventListener("error", async () => {
-    source.close();
-    if (stopped) return;
-    away();
-    // An event source does not say why it failed; the page itself does.
-    try {
-      const answer = await fetch(location.href, { method: "HEAD", credentials: "same-origin" });
-      if (answer.status === 401) return needLink();
-    } catch {
-      // It is away, which is said already.
-    }
-    setTimeout(connect, waitMs);
-    waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS);
-  });
+function receive(news) {
+  if (news.failed) return fail(news.failed);
+  const isOther = news.revision !== revision || (failure && failure.why !== "broken");
+  receivedAt = Date.now();
+  if (document.hidden) return;
+  revision = news.revision;
+  if (isOther) refresh();
+  else say();
 }
 
 // The form of a table sends itself while it is filled in; without script it has a button.
@@ -213,18 +139,37 @@ document.addEventListener("input", (event) => {
 });
 
 document.addEventListener("visibilitychange", () => {
-  if (!document.hidden && isWanted) refresh();
+  seenAt = Date.now();
+});
+
+// While the server is away, a link would put the browser's own error in the place of the page.
+document.addEventListener("click", async (event) => {
+  const link = event.target instanceof Element ? event.target.closest("a[href]") : null;
+  const isPlain = event.button === 0 && !(event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
+  if (!failure || !link || !isPlain || link.getAttribute("href").startsWith("#")) return;
+  event.preventDefault();
+  const address = typeof link.href === "string" ? link.href : new URL(link.getAttribute("href"), location.href).href;
+  try {
+    await asked(address);
+    location.assign(address);
+  } catch {
+    unfollowed = " This link can not be opened before.";
+    say();
+  }
 });
 
 // A log grows without an event.
-function follow() {
-  if (document.querySelector("[data-grows]") && !document.hidden && !awaySince) refresh();
+function grow() {
+  if (document.querySelector("[data-grows]") && !failure) refresh();
 }
 
-showAge();
-setInterval(showAge, 1000);
-setInterval(follow, GROWING_MS);
+showAges();
+setInterval(showAges, 1000);
+setInterval(grow, GROWING_MS);
 if (events) {
-  say("connecting");
-  connect();
+  say();
+  setInterval(say, TICK_MS);
+  follow(events, receive);
+  // A page that is looked at later finds its session open.
+  setInterval(() => document.hidden && asked(location.href).catch(() => {}), SESSION_MS);
 }
