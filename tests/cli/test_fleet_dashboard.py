@@ -42,6 +42,7 @@ def test_a_dump_until_ctrl_c(tmp_path: Path) -> None:
             base = link.partition("/login")[0]
             with browser.open(f"{base}/fleet", timeout=60) as answer:
                 page = answer.read().decode()
+            assert "<strong>dump.json</strong>, written at" in page
             for name in ("gpu-1", "gpu-2", "gpu-3"):
                 assert f'data-node="{name}"' in page
             process.send_signal(signal.SIGINT)

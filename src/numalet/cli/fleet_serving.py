@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 import typer
@@ -69,7 +70,12 @@ def fleet_dashboard(options: FleetDashboardOptions) -> None:
             fleet_sources.followed_dashboard(options.source, address, is_opened=options.opened)
         )
         return
-    still = StillFleet(fleet_sources.opened(options.source).cluster)
+    # Read before the files, which another program may be writing.
+    paths = [options.source.fleet] if options.source.fleet else map(Path, options.source.dump)
+    files = list(paths)
+    made_at = fleet_sources.made_at(files)
+    name = ", ".join("the standard input" if str(each) == "-" else each.name for each in files)
+    still = StillFleet(fleet_sources.opened(options.source).cluster, name, made_at)
     dashboard_serving.serve(None, address, is_opened=options.opened, fleet=still)
 
 

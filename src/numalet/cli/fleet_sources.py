@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -127,7 +128,7 @@ async def followed_dashboard(
     server = source.cluster.access()
 
     async def work() -> None:
-        fleet = FollowedFleet()
+        fleet = FollowedFleet(name=server.cluster or server.server)
         async with together() as group:
             group.create_task(following.follow(server, classes, fleet.receive))
             # Print a link only once there is something to show.
@@ -135,6 +136,14 @@ async def followed_dashboard(
             await dashboard_serving.serving(None, address, is_opened=is_opened, fleet=fleet)
 
     await until_signal(work())
+
+
+def made_at(paths: Iterable[Path]) -> datetime | None:
+    """Return when the newest of these files, or files in these folders, was written."""
+    every = [each for path in paths for each in (path, *path.rglob("*")) if each.is_file()]
+    if not every:
+        return None
+    return datetime.fromtimestamp(max(each.stat().st_mtime for each in every), UTC)
 
 
 def _sources(source: SourceOptions) -> ClusterSources:

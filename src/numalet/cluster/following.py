@@ -125,6 +125,8 @@ class FollowedFleet(Mutable):
     While the connection is lost it stays unchanged, and ``out_of_date`` says since when.
     """
 
+    name: str = ""
+    made_at: None = None
     is_live: bool = True
     out_of_date: OutOfDate | None = None
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -168,6 +170,8 @@ class StillFleet(Value):
     """A constant cluster: a dump or a fleet file."""
 
     known: Cluster
+    name: str = ""
+    made_at: datetime | None = None
     is_live: bool = False
     out_of_date: None = None
 

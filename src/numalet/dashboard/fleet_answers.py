@@ -53,6 +53,7 @@ class MapQuestion(Value):
     resource: str = ""
     pool: str | None = None
     alike: str = ""
+    find: str | None = None
 
 
 class DrawnFleet(Value):
@@ -60,6 +61,8 @@ class DrawnFleet(Value):
     traps: Traps
     drawing: str
     is_folded: bool
+    listed: list[FleetCell]
+    """The nodes one by one, by pool and name, if only some of them are asked about."""
 
 
 class FleetAnswers:
@@ -100,6 +103,8 @@ class FleetAnswers:
             fleet = fleet.of_pool(question.pool)
         if question.alike:
             fleet = fleet.alike(question.alike)
+        if question.find is not None:
+            fleet = fleet.matching(question.find)
         is_folded = not question.alike and sum(each.nodes for each in fleet.pools) > MOST_CELLS
         shown = fleet.folded() if is_folded else fleet
         drawing = heat_map.draw(
@@ -107,7 +112,9 @@ class FleetAnswers:
             unit(fleet.resource),
             width_px=1200,
         )
-        return DrawnFleet(shown, self._traps, drawing, is_folded)
+        is_part = bool(question.alike) or question.find is not None or question.pool is not None
+        listed = [each for pool in fleet.pools for each in pool.cells] if is_part else []
+        return DrawnFleet(shown, self._traps, drawing, is_folded, listed)
 
     def _pool(self, pool: MappedPool, resource: str) -> HeatPool:
         most = max((share.total for each in pool.cells for share in each.shares), default=0)

@@ -17,8 +17,9 @@ from numalet.core.model.findings import BadInput
 from numalet.core.model.value import Value
 from numalet.dashboard import fleet_answers, forms
 from numalet.dashboard.answers import ShownSources
-from numalet.dashboard.fleet_answers import MOST_COPIES, FleetAnswers, MapQuestion
+from numalet.dashboard.fleet_answers import MOST_COPIES, DrawnFleet, FleetAnswers, MapQuestion
 from numalet.dashboard.forms import FormRefused
+from numalet.dashboard.pod_pages import age
 from numalet.drawing import node_drawing
 from numalet.insight.fleet import victims
 from numalet.insight.fleet.fit import Fit
@@ -30,6 +31,8 @@ from numalet.wording import numbers
 
 MOST_ROWS: Final = 40
 """Rows of a table; the command line prints all."""
+MOST_LISTED: Final = 200
+"""Nodes that a search lists."""
 MOST_TRAPS: Final = 10
 """Few traps by default, so that the map stays near the top."""
 MOST_CHARACTERS: Final = 16_000
@@ -111,11 +114,14 @@ class _FleetPages(Value):
         ``refusal`` replaces the result of the form. ``is_linked``: the address contains the whole
         form.
         """
-        question = MapQuestion(query.get("resource", ""), query.get("pool"), query.get("alike", ""))
+        question = MapQuestion(
+            query.get("resource", ""), query.get("pool"), query.get("alike", ""), query.get("find")
+        )
         asked = _FitAsked(query.get("pod", ""), query.get("count", ""))
         drawn = await self.answers.drawn(cluster, question)
         box = refusal or await self._box(cluster, asked, is_linked=is_linked)
         resource = drawn.fleet.resource
+        made_at = None if self.shown.fleet is None else self.shown.fleet.made_at
         return self.shown.page(
             "fleet.html",
             box.status,
@@ -145,6 +151,11 @@ class _FleetPages(Value):
             asked=asked,
             example=_EXAMPLE,
             most_rows=MOST_ROWS,
+            sort=query.get("sort", ""),
+            listed=_listed(drawn, query.get("sort", ""), self.shown.path),
+            listed_count=len(drawn.listed),
+            made_at=made_at,
+            age="" if made_at is None else age((self.shown.clock() - made_at).total_seconds()),
             is_linked=is_linked and refusal is None,
             findings=box.findings,
             fits=box.fits,
@@ -200,6 +211,7 @@ class _FleetPages(Value):
                     "uid": each.pod.uid,
                     "name": str(each.pod),
                     "phase": each.pod.phase or "-",
+                    "why": ": ".join(filter(None, (each.reason, each.message))),
                     "asks": numbers.amounts(pod_demand.amounts(each.pod)),
                     "controller": ""
                     if each.controller is None
@@ -236,6 +248,27 @@ def _shape(shape: TrapShape, path: str) -> dict[str, Any]:
             for each in shape.refused_by[:MOST_ROWS]
         ],
     }  # fmt: skip
+
+
+def _listed(drawn: DrawnFleet, sort: str, path: str) -> list[dict[str, Any]]:
+    resource, cells = drawn.fleet.resource, drawn.listed
+    if sort == "free":
+        cells = sorted(cells, key=lambda each: (not each.is_open, -each.in_all.free))
+    return [
+        {
+            "name": each.name,
+            "path": fleet_answers.node_path(path, each.name),
+            "pool": each.pool,
+            "state": each.state,
+            "is_open": each.is_open,
+            "trap": "" if each.trap is None else numbers.amounts(each.trap.stranded),
+            "free": numbers.amount(resource, each.in_all.free),
+            "total": numbers.amount(resource, each.in_all.total),
+            "by_numa_node": ", ".join(numbers.amount(resource, e.free) for e in each.shares)
+            or "not allocated per NUMA node",
+        }
+        for each in cells[:MOST_LISTED]
+    ]
 
 
 def _pool(pool: MappedPool, resource: str, traps: Traps) -> dict[str, Any]:

@@ -159,3 +159,11 @@ class FleetSource(Protocol):
     @property
     def is_live(self) -> bool:
         """False for a dump."""
+
+    @property
+    def name(self) -> str:
+        """Return the name of the cluster, or of the files that describe it."""
+
+    @property
+    def made_at(self) -> datetime | None:
+        """Return when the newest of its files was written; None for a cluster that is followed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
@@ -13,6 +13,7 @@ from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Contr
 from numalet.core.model import input_error
 from numalet.core.node.node import Node, start
 from numalet.dashboard.application import application
+from numalet.dashboard.fleet_pages import MOST_LISTED
 from numalet.dashboard.sources import OutOfDate
 from values import gpu_fleet
 from values.gpu_fleet import GPU, split_fleet
@@ -27,6 +28,8 @@ class _Cluster:
         self.now = cluster
         self._is_live = is_live
         self.out_of_date: OutOfDate | None = None
+        self.name = ""
+        self.made_at: datetime | None = None
 
     def cluster(self) -> Cluster:
         return self.now
@@ -269,6 +272,52 @@ async def test_a_node_is_drawn_with_its_pods_and_where_its_state_comes_from() ->
         dark = (await client.get("/fleet/nodes/dark")).text
         assert "Undecided:" in dark
         assert (await client.get("/fleet/nodes/gone")).status_code == 404
+
+
+async def test_nodes_can_be_found_and_sorted_by_what_is_free() -> None:
+    fleet = split_fleet()
+    cordoned = replace(fleet.nodes["empty"], name="away", is_cordoned=True)
+    async with _client(fleet.with_nodes([cordoned])) as client:
+        plain = (await client.get("/fleet")).text
+        every = (await client.get("/fleet", params={"find": "", "sort": "free"})).text
+        away = (await client.get("/fleet", params={"find": "cordoned"})).text
+        pool = (await client.get("/fleet", params={"pool": "gpus"})).text
+    row = re.compile(r'<tr><td><a href="/ui/fleet/nodes/(\w+)">\w+</a></td><td>gpus</td><td')
+    assert row.findall(plain) == []
+    # Room that gets no new pods is no room, so that node is last.
+    assert row.findall(every) == ["empty", "seven", "half", "split", "away"]
+    assert row.findall(away) == ["away"]
+    assert '<td class="bad">cordoned, ready</td>' in away
+    assert row.findall(pool) == ["away", "empty", "half", "seven", "split"]
+    assert "<h3>5 nodes</h3>" in pool
+
+
+async def test_a_long_list_of_nodes_says_how_many_it_leaves_out() -> None:
+    node = gpu_fleet.running("n", [])
+    nodes = [replace(node, name=f"n{at}") for at in range(MOST_LISTED + 2)]
+    async with _client(gpu_fleet.cluster(nodes)) as client:
+        page = (await client.get("/fleet", params={"find": "n"})).text
+    assert "<p>And 2 more.</p>" in page
+
+
+async def test_the_page_names_the_dump_and_its_age() -> None:
+    source = _Cluster(_fleet())
+    source.name = "dump.json"
+    source.made_at = datetime.now(UTC) - timedelta(days=3, hours=1)
+    async with _client(source) as client:
+        page = (await client.get("/fleet")).text
+    written = source.made_at.strftime("%Y-%m-%d %H:%M:%S")
+    assert "<strong>dump.json</strong>" in page
+    assert f"{written} (UTC)</time>, 3d ago" in page
+
+
+async def test_a_failed_pod_says_why_on_the_page_of_its_node() -> None:
+    fleet = split_fleet()
+    failed = replace(gpu_fleet.pod("r", 4), phase="Failed", node_name="split")
+    rejected = ClusterPod(pod=failed, reason="TopologyAffinityError", message="no alignment")
+    async with _client(replace(fleet, pods={**fleet.pods, "r": rejected})) as client:
+        page = (await client.get("/fleet/nodes/split")).text
+    assert "TopologyAffinityError: no alignment" in page
 
 
 async def test_another_cluster_is_another_page() -> None:

@@ -90,7 +90,7 @@ class ShapeCounts:
             del self._groups[key]
 
     def _enter(self, uid: str, pod: ClusterPod) -> None:
-        # A rejected pod is over, but whoever made it still wants it to run.
+        # A rejected pod is over, but its owner still wants such a pod to run.
         is_past = (pod.is_over and not pod.was_rejected) or pod.is_being_deleted
         # Pods of DaemonSets are left out: they arrive with their node and always fit.
         if is_past or pod.pod.is_static or pod.comes_with_its_node:

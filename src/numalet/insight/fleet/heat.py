@@ -48,6 +48,7 @@ class FleetCell(Value, kw_only=True):
     trap: Trap | None
     is_open: bool
     """Ready and not cordoned, so that the scheduler may send pods there."""
+    state: str = "ready"
     count: int = 1
 
     @property
@@ -98,6 +99,16 @@ class FleetMap(Value, kw_only=True):
 
     def of_pool(self, name: str) -> FleetMap:
         return replace(self, pools=tuple(each for each in self.pools if each.name == name))
+
+    def matching(self, text: str) -> FleetMap:
+        """Return only the nodes with this text in their name or state, such as ``cordoned``."""
+        pools = []
+        for pool in self.pools:
+            cells = [e for e in pool.cells if text in e.name or text in e.state]
+            undecided = [e for e in pool.undecided if text in e.name or text == "undecided"]
+            if cells or undecided:
+                pools.append(_pool(pool.name, cells, undecided))
+        return replace(self, pools=tuple(pools))
 
     def folded(self) -> FleetMap:
         """Return the map with one cell for all nodes of a pool that are drawn alike."""
@@ -213,6 +224,7 @@ def _cell(on: ClusterNode, facts: StateFacts, resource: str, trap: Trap | None) 
         elsewhere=elsewhere,
         trap=trap,
         is_open=on.is_open,
+        state=on.state,
     )
 
 

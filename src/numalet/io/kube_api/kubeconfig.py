@@ -11,6 +11,7 @@ import base64
 import binascii
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -159,7 +160,8 @@ def access(paths: Sequence[Path], context: str | None) -> Access:
         user_entry = _Entry({}, entry.place, entry.folder)
     findings.raise_errors()
     assert cluster_entry is not None
-    return _Reading(findings).access(cluster_entry, user_entry, chosen.namespace or "default")
+    made = _Reading(findings).access(cluster_entry, user_entry, chosen.namespace or "default")
+    return replace(made, cluster=chosen.cluster or "")
 
 
 def _merged(paths: Iterable[Path]) -> _Merged:

@@ -49,6 +49,8 @@ class Access:
     server: str
     origin: Location
     namespace: str = "default"
+    cluster: str = ""
+    """Its name in the kubeconfig."""
     authority: Pem | None = field(default=None, repr=False)
     is_verified: bool = True
     server_name: str = ""

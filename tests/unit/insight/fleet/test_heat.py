@@ -172,6 +172,28 @@ def test_nodes_that_are_drawn_alike_are_folded_traps_first() -> None:
     assert fleet.alike("none").pools == ()
 
 
+def test_nodes_are_found_by_a_part_of_their_name_or_by_their_state() -> None:
+    node = gpu_fleet.running("a-1", [])
+    why = input_error.NotFound("no nodes in x")
+    cluster = replace(
+        gpu_fleet.cluster([node, replace(node, name="a-2", is_cordoned=True)]),
+        undecided={"b": UndecidedNode(name="b", why=why, pool="gpus")},
+    )
+    fleet = _map(cluster)
+
+    def found(text: str) -> list[str]:
+        pools = fleet.matching(text).pools
+        return [each.name for pool in pools for each in (*pool.cells, *pool.undecided)]
+
+    assert found("a-") == ["a-1", "a-2"]
+    assert found("cordoned") == ["a-2"]
+    assert found("undecided") == found("b") == ["b"]
+    assert found("") == ["a-1", "a-2", "b"]
+    assert fleet.matching("none").pools == ()
+    (pool,) = fleet.matching("cordoned").pools
+    assert (pool.nodes, pool.closed, pool.free, pool.total) == (1, 1, 0, 0)
+
+
 def test_a_node_that_is_another_object_is_read_again() -> None:
     mapper, cluster = FleetMapper(), split_fleet()
     asked = traps.traps(cluster)

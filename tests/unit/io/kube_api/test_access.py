@@ -67,6 +67,7 @@ def test_another_context_by_its_name(tmp_path: Path) -> None:
     value["contexts"].append({"name": "two", "context": {"cluster": "c2"}})
     value["clusters"].append({"name": "c2", "cluster": {"server": "http://two.example/prefix/"}})
     read = access.of(written(tmp_path, value), "two")
+    assert read.cluster == "c2"
     assert (read.server, read.token, read.namespace) == (
         "http://two.example/prefix", "", "default",
     )  # fmt: skip
