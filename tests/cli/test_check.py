@@ -81,6 +81,15 @@ def test_a_kubelet_that_only_its_managers_let_start_does_not_start(
         "The kubelet v1.37 would not start, although its resource managers would: see "
         "lint/soft-eviction-without-grace-period. "
     )
+    told = json.loads(numalet("check", "-c", str(soft), *SHAPE, "-o", "json").out)
+    assert (told["status"], told["starts"], told["start_error"], told["stopped_by"]) == (
+        "does-not-start",
+        False,
+        None,
+        ["lint/soft-eviction-without-grace-period"],
+    )
+    several = numalet("check", "-c", str(soft), "-c", "kubelet.yaml", *SHAPE)
+    assert several.out.endswith("2 combinations: 1 would start, 1 would not\n")
     native = numalet("check", "-c", str(soft), "--native", *SHAPE)
     assert native.out.splitlines()[0].endswith(" would start with this configuration.")
 

@@ -15,7 +15,7 @@ from numalet.cli import output
 from numalet.core.config.behaviour import EXACT, Behaviour, Mode
 from numalet.core.model.findings import Location, Severity
 from numalet.core.model.value import replace
-from numalet.insight.lint import formats, on_host, rows
+from numalet.insight.lint import formats, rows
 from numalet.insight.lint.formats import JunitSuite, NamedRows, SarifRow
 from numalet.insight.lint.rows import FindingRow
 from numalet.wording import kubelet_start, numbers
@@ -181,9 +181,14 @@ def _several_drawn(checks: Sequence[CheckCombination]) -> Iterator[RenderableTyp
         else:
             yield from _drawn(each.result, rules_said)
         yield ""
+    from numalet.insight.output import check_document
+
     results = [each.result for each in checks if each.result is not None]
     refusals = [result.checked.refused for result in results]
-    starting = sum(each.checked.refused is None and not _stopping(each) for each in results)
+    starting = sum(
+        each.checked.refused is None and not check_document.stopped_by(each.rows, each.behaviour)
+        for each in results
+    )
     undecided = sum(refused is not None and refused.is_undecided for refused in refusals)
     missing = len(checks) - len(results)
     rest = f", {missing} cannot be checked" if missing else ""
@@ -217,17 +222,13 @@ def _drawn(result: CheckResult, rules_said: set[str]) -> Iterator[RenderableType
     yield text(_summary(result), "", 0)
 
 
-def _stopping(result: CheckResult) -> str:
-    """Return the codes of findings with which the kubelet does not start, apart from managers."""
-    if result.behaviour.mode is not Mode.EXACT:
-        return ""
-    return ", ".join(dict.fromkeys(r.code for r in result.rows if r.code in on_host.STOPPING))
-
-
 def _accepted(who: str, result: CheckResult) -> str:
     """Return the verdict if the resource managers accept the configuration."""
-    if codes := _stopping(result):
-        return f"{who} would not start, although its resource managers would: see {codes}."
+    from numalet.insight.output import check_document
+
+    if codes := check_document.stopped_by(result.rows, result.behaviour):
+        listed = ", ".join(codes)
+        return f"{who} would not start, although its resource managers would: see {listed}."
     return f"{who} would start with this configuration."
 
 

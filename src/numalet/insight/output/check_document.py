@@ -13,6 +13,7 @@ from numalet.core.config.behaviour import EXACT, Behaviour, Mode
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import Severity
 from numalet.core.model.value import Value
+from numalet.insight.lint import on_host
 from numalet.insight.lint.rows import FindingRow
 from numalet.insight.lint.rules import Checked
 from numalet.insight.output import findings_document
@@ -38,12 +39,13 @@ class StartErrorDocument(Value, kw_only=True):
 
 
 class CheckDocument(Value, kw_only=True, tag_field="schema", tag="numalet.check/2"):
-    """The result of a check. ``start_error`` is null if the kubelet starts.
+    """The result of a check. ``start_error`` is null if the resource managers start.
 
     ``release`` is the checked release of the kubelet. ``status`` is ``undecided`` if the start
     depends on fields that the file leaves to a vendor, and ``unusable`` if the input has errors.
     ``starts`` is null in both cases, ``release`` only in the second. ``skipped_checks`` lists
-    other conditions of a start, which were not checked.
+    other conditions of a start, which were not checked. ``stopped_by`` are codes of findings with
+    which the kubelet does not start for another reason than its resource managers.
     """
 
     mode: Mode
@@ -51,6 +53,7 @@ class CheckDocument(Value, kw_only=True, tag_field="schema", tag="numalet.check/
     status: CheckStatus
     starts: bool | None
     start_error: StartErrorDocument | None
+    stopped_by: list[str]
     skipped_checks: list[str]
     counts: dict[str, int]
     findings: list[CheckFindingDocument]
@@ -82,12 +85,17 @@ def of(
     """Return the document of a result; without a result, the input could not be checked."""
     refused = None if checked is None else checked.refused
     is_undecided = refused is not None and refused.is_undecided
+    stopping = stopped_by(rows, behaviour)
+    status = _status(checked)
+    if status == "starts" and stopping:
+        status = "does-not-start"
     return CheckDocument(
         mode=behaviour.mode,
         release=None if checked is None else behaviour.release.name,
-        status=_status(checked),
-        starts=None if checked is None or is_undecided else refused is None,
+        status=status,
+        starts=None if checked is None or is_undecided else status == "starts",
         start_error=None if refused is None or is_undecided else of_refusal(refused),
+        stopped_by=stopping,
         skipped_checks=[] if checked is None else list(checked.skipped_checks),
         counts=counts(rows),
         findings=[of_row(row) for row in rows],
@@ -97,6 +105,13 @@ def of(
 def counts(rows: Sequence[FindingRow]) -> dict[str, int]:
     """Return the number of findings by severity."""
     return {each.value: sum(row.severity is each for row in rows) for each in Severity}
+
+
+def stopped_by(rows: Sequence[FindingRow], behaviour: Behaviour) -> list[str]:
+    """Return the codes of findings with which the kubelet does not start, apart from managers."""
+    if behaviour.mode is not Mode.EXACT:
+        return []
+    return list(dict.fromkeys(row.code for row in rows if row.code in on_host.STOPPING))
 
 
 def _status(checked: Checked | None) -> CheckStatus:
