@@ -25,7 +25,7 @@ from numalet.agent.servers.dashboard import AgentNode, DashboardLinks
 from numalet.dashboard import live
 from numalet.io.agent_client.client import AgentClient, AgentRefused
 from numalet.io.tasks import together
-from running.agents import pod, running, settings
+from running.agents import manifest, pod, running, settings, workload
 
 _PATH = "/apis/numalet.dev/v1alpha1/dashboardlinks"
 _WITHIN_SECONDS = 60
@@ -85,6 +85,20 @@ async def test_a_link_of_the_socket_opens_the_pages(tmp_path: Path) -> None:
             # A session opens the pages, and not the API beside them.
             for path in ("/api/v1/pods", "/uix", "/", "/ui/../api/v1/pods"):
                 assert (await browser.get(path)).status_code in (401, 404), path
+
+
+async def test_a_pod_that_crashes_has_the_status_of_kubectl_and_its_exit_code(
+    tmp_path: Path,
+) -> None:
+    async with running(settings(tmp_path)) as agent:
+        value = manifest("one")
+        value["spec"]["containers"][0]["command"] = ["exit", "3"]
+        await agent.controller.create(workload(value))
+        source = AgentNode(agent.controller, wiring.utc_now)
+        await agent.until(lambda: source.view().rows[0].status == "CrashLoopBackOff")
+        (row,) = source.view().rows
+        (container,) = row.containers
+    assert (container.state, container.last_end) == ("CrashLoopBackOff", "exit code 3, Error")
 
 
 async def test_the_token_of_the_api_is_no_session(tmp_path: Path) -> None:

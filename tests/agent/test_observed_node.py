@@ -64,7 +64,7 @@ async def test_pods_are_those_of_the_state_files_with_what_was_seen_of_them(
         assert view.kind is SourceKind.OBSERVING
         assert view.title == "node-a"
         assert (one.pod.namespace, one.pod.name, one.status) == ("shop", "web", "Running")
-        assert (two.pod.name, two.status) == ("uid-two", "Observed")
+        assert (two.title, two.status) == ("unknown pod uid-two", "Observed")
         assert {one.pod.qos_class, two.pod.qos_class} == {QosClass.GUARANTEED}
         (seen,), (unseen,) = one.containers, two.containers
         assert (seen.state, seen.restarts, unseen.state) == ("running", None, "not seen")

@@ -188,12 +188,17 @@ def _of_kubelet(
             machine=pieces.machine,
             devices=pieces.devices,
             devices_file=pieces.device_file,
-            node_name=pieces.node_name or "",
+            node_name=pieces.node_name or _folder_name(kubelet_root, options),
         ),
         show_findings,
         dashboard_serving.complain,
     )
     dashboard_serving.serve(node, address, is_opened=options.opened, output=options.output)
+
+
+def _folder_name(kubelet_root: Path, options: DashboardOptions) -> str:
+    """Return the name of a copy, whose files do not name the node; empty for this machine."""
+    return kubelet_root.resolve().name if options.machine.machine not in (None, "/") else ""
 
 
 def _simulated(pieces: SimulateInputs, options: DashboardOptions) -> int:

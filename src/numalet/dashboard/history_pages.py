@@ -63,23 +63,19 @@ def _drawings(points: Sequence[HistoryPoint], span: TimeSpan) -> list[str]:
     drawings = [time_charts.counts_over_time("Admitted, and refused by reason", counts, span)]
     for resource in dict.fromkeys(resource for _, resource in keys):
         own = [key for key in keys if key[1] == resource]
-        for title, series in (
-            (f"Reserved {resource} per NUMA node", [_reserved(points, key) for key in own]),
-            (f"Free {resource} per NUMA node", [_free(points, key) for key in own]),
-        ):
-            drawings.append(time_charts.steps_over_time(title, series, span, Unit.BYTES))
-    misplaced = _series("misplaced", [(each, each.misplaced_bytes) for each in points])
-    drawings.append(time_charts.steps_over_time("Misplaced bytes", [misplaced], span, Unit.BYTES))
+        title, series = (
+            f"Reserved {resource} per NUMA node",
+            [_reserved(points, key) for key in own],
+        )
+        drawings.append(time_charts.steps_over_time(title, series, span, Unit.BYTES))
+    if any(each.misplaced_bytes for each in points):
+        series = [_series("misplaced", [(each, each.misplaced_bytes) for each in points])]
+        drawings.append(time_charts.steps_over_time("Misplaced memory", series, span, Unit.BYTES))
     return drawings
 
 
 def _reserved(points: Sequence[HistoryPoint], key: tuple[int, str]) -> TimeSeries:
     figures = [(each, each.reserved_bytes.get(key)) for each in points]
-    return _series(f"NUMA node {key[0]}", figures, _most(points[-1], key))
-
-
-def _free(points: Sequence[HistoryPoint], key: tuple[int, str]) -> TimeSeries:
-    figures = [(each, each.free_bytes.get(key)) for each in points]
     return _series(f"NUMA node {key[0]}", figures, _most(points[-1], key))
 
 

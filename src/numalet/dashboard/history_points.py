@@ -10,6 +10,7 @@ from typing import Any, Final
 from numalet.core.model.findings import WarningFinding
 from numalet.core.model.value import replace
 from numalet.dashboard.sources import HistoryPoint, NodeView
+from numalet.insight.maps.node_map import Unheld
 
 
 class DashboardHistoryStopped(WarningFinding):
@@ -49,14 +50,14 @@ def point(before: NodeView, after: NodeView, at: datetime) -> HistoryPoint:
             refused[row.reason] = refused.get(row.reason, 0) + 1
         else:
             admitted += 1
-    bars = {(node.node_id, bar.resource): bar for node in after.chart.nodes for bar in node.memory}
+    # Without a manager there is no amount per NUMA node.
+    nodes = after.chart.nodes if after.chart.memory is Unheld.FREE else ()
+    bars = {(node.node_id, bar.resource): bar for node in nodes for bar in node.memory}
     return HistoryPoint(
         at=at,
         admitted=admitted,
         refused_by_reason=refused,
-        reserved_bytes={
-            key: bar.total_bytes - bar.kept_back_bytes - bar.free_bytes for key, bar in bars.items()
-        },
+        reserved_bytes={key: bar.allocatable_bytes - bar.free_bytes for key, bar in bars.items()},
         free_bytes={key: bar.free_bytes for key, bar in bars.items()},
         misplaced_bytes=sum(
             each.misplaced_bytes or 0 for row in after.rows for each in row.containers

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from numalet.core.model import value
 from numalet.core.node.node import Node
 from numalet.dashboard.answers import ShownSources
-from numalet.dashboard.sources import Level, NodeView, Note, SourceKind
+from numalet.dashboard.sources import Level, NodeView, Note, PodRow, SourceKind
 from numalet.dashboard.why import Explanations
 from numalet.drawing import node_drawing
 from numalet.insight.explain import largest_pod
@@ -37,6 +37,12 @@ def refusals(view: NodeView) -> Iterator[int]:
     for at in range(len(view.rows) - 1, -1, -1):
         if view.rows[at].is_rejected:
             yield at
+
+
+def troubled_rows(view: NodeView) -> list[PodRow]:
+    """Return the pods that crash, have failed or wait, in this order; without rejected ones."""
+    rows = [row for row in view.rows if row.level is not Level.GOOD and not row.is_rejected]
+    return sorted(rows, key=lambda row: _ORDER.index(row.level))
 
 
 _MOST_HOLDERS = 8
@@ -64,11 +70,12 @@ def routes(shown: ShownSources) -> list[Route]:
         refused = list(refusals(view))
         shown_refused = [view.rows[at] for at in refused[:_MOST_REFUSED]]
         notes = [note for note in view.notes if note.level is not Level.GOOD]
+        troubled = troubled_rows(view)
         return shown.page(
             "overview.html",
             title=view.title,
             page="/",
-            health=_health(view, notes),
+            health=_health(view, notes, troubled, len(refused)),
             notes=sorted(notes, key=lambda note: _ORDER.index(note.level)),
             rooms=room.tables(rows, _MOST_ROOMS),
             has_huge_pages=any(bar.resource != "memory" for row in rows for bar in row.memory),
@@ -80,6 +87,8 @@ def routes(shown: ShownSources) -> list[Route]:
             largest=_largest(view.node),
             holders=largest_holders(view, _MOST_HOLDERS),
             holder_count=len(view.chart.pods),
+            troubled=troubled[:_MOST_REFUSED],
+            troubled_count=len(troubled),
             refused=shown_refused,
             causes=await explanations.causes(view, shown_refused),
             refused_count=len(refused),
@@ -130,7 +139,7 @@ def _address(opened: frozenset[int], *, words: str, colours_by: ColoursBy, width
     return "?" + urlencode({"open": ",".join(map(str, sorted(opened))), **given}, safe=",")
 
 
-def _health(view: NodeView, notes: list[Note]) -> Note:
+def _health(view: NodeView, notes: list[Note], troubled: list[PodRow], refused: int) -> Note:
     needs = numbers.counted(len(notes), "note") + " below"
     worst = min((note.level for note in notes), key=_ORDER.index, default=Level.GOOD)
     if view.kind is SourceKind.OBSERVING:
@@ -141,9 +150,16 @@ def _health(view: NodeView, notes: list[Note]) -> Note:
         return Note(worst, "", f"Some observations need attention; {needs}.")
     if not view.is_ready:
         return Note(Level.BAD, "", f"The node is not ready to admit pods; {needs}.")
-    if worst is Level.GOOD:
+    bad = sum(row.level is Level.BAD for row in troubled)
+    counts = (
+        (bad, "crashed or failed"), (len(troubled) - bad, "waiting"), (refused, "refused")
+    )  # fmt: skip
+    listed = [f"{numbers.counted(count, 'pod')} {words}" for count, words in counts if count]
+    listed += [needs] if notes else []
+    if not listed:
         return Note(worst, "", "The node is ready, and nothing needs attention.")
-    return Note(worst, "", f"The node is ready; {needs}.")
+    level = Level.WARNING if worst is Level.GOOD and (bad or refused) else worst
+    return Note(level, "", f"The node is ready; {', '.join(listed)}.")
 
 
 def _largest(node: Node) -> LargestPod | None:

@@ -81,6 +81,7 @@ def container(
     held: Placement,
     state: str,
     restarts: int | None = 0,
+    last_end: str = "",
     audit: Audit | None = None,
 ) -> ContainerRow:
     promised: dict[str, int] = {}
@@ -90,6 +91,7 @@ def container(
         name=name,
         state=state,
         restarts=restarts,
+        last_end=last_end,
         promised_cpus=cpu_set.text(held.cpus),
         promised_nodes=held.memory_nodes,
         promised_bytes=promised,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +17,7 @@ from starlette.routing import Route
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value, field
 from numalet.dashboard.answers import ShownSources
-from numalet.dashboard.sources import NodeSource, NodeView, PodRow
+from numalet.dashboard.sources import Level, NodeSource, NodeView, PodRow
 from numalet.dashboard.why import Explanations
 from numalet.drawing import hint_matrix, node_drawing
 from numalet.insight.maps.node_map import MapPod
@@ -56,7 +56,7 @@ class Filter(Value, kw_only=True):
     def admits(self, line: ShownPod) -> bool:
         row = line.row
         return (
-            self.text.lower() in f"{row.pod} {row.reason} {row.pod.uid}".lower()
+            self.text.lower() in f"{row.title} {row.reason} {row.pod.uid}".lower()
             and self.status in ("", row.status)
             and self.qos in ("", line.qos)
             and self.namespace in ("", row.pod.namespace)
@@ -70,9 +70,11 @@ class Filter(Value, kw_only=True):
 
 _FIELDS: Final = ("text", "status", "qos", "node", "namespace", "sort", "order")
 
+_ORDER: Final = (Level.BAD, Level.WARNING, Level.GOOD)
 _KEYS: Final[Mapping[str, Callable[[ShownPod], Any]]] = {
     "pod": lambda line: (line.row.pod.namespace, line.row.pod.name),
     "status": lambda line: line.row.status,
+    "trouble": lambda line: _ORDER.index(line.row.level),
     "qos": lambda line: line.qos,
     "nodes": lambda line: line.nodes,
     "cpus": lambda line: line.cpus,
@@ -93,6 +95,8 @@ class ShownPods(Value, kw_only=True):
     classes: list[str] = field(default_factory=list)
     namespaces: list[str] = field(default_factory=list)
     nodes: list[int] = field(default_factory=list)
+    filled: frozenset[str] = frozenset()
+    """Columns with a value for some pod of the node; others are left out."""
 
     def sorting(self, column: str) -> str:
         """Return the query that sorts by this column, reversed if it already does."""
@@ -123,9 +127,21 @@ def pod_table(view: NodeView, wanted: Filter, now: datetime) -> ShownPods:
         filter=wanted,
         statuses=sorted({line.row.status for line in every}),
         classes=sorted({line.qos for line in every}),
-        namespaces=sorted({line.row.pod.namespace for line in every}),
+        namespaces=sorted({line.row.pod.namespace for line in every} - {""}),
         nodes=[block.node_id for block in view.chart.nodes],
+        filled=_filled(every),
     )
+
+
+def _filled(lines: Sequence[ShownPod]) -> frozenset[str]:
+    containers = [each for line in lines for each in line.row.containers]
+    filled = {
+        "memory": any(line.memory_bytes for line in lines),
+        "actual": any(line.actual is not None for line in lines),
+        "restarts": any(each.restarts is not None for each in containers),
+        "age": any(line.age for line in lines),
+    }
+    return frozenset(name for name, is_filled in filled.items() if is_filled)
 
 
 def pod_lines(view: NodeView, now: datetime, only: PodRow | None = None) -> list[ShownPod]:
@@ -195,7 +211,7 @@ def routes(shown: ShownSources) -> list[Route]:
         row = _row(view, request)
         if row is None:
             return shown.message(_NO_POD, 404)
-        name = f"{row.pod.namespace}/{row.pod.name}"
+        name, line = row.title, pod_lines(view, shown.clock(), only=row)[0]
         # A pod that has ended is not part of the node's state any more.
         has_story = row.is_rejected or (row.pod.uid in view.node.snapshot.pods)
         why = await explanations.of(view, row) if has_story else None
@@ -205,7 +221,8 @@ def routes(shown: ShownSources) -> list[Route]:
             title=name,
             page="/pods",
             row=row,
-            line=pod_lines(view, shown.clock(), only=row)[0],
+            line=line,
+            filled=_filled([line]),
             why=why,
             matrices=[templating.trusted(hint_matrix.draw(each)) for each in hints],
             drawing=templating.trusted(node_drawing.draw(view.chart)),
@@ -227,7 +244,7 @@ def routes(shown: ShownSources) -> list[Route]:
         way = ways[number - 1]
         return shown.page(
             "way_out.html",
-            title=f"{row.pod}, with this change",
+            title=f"{row.title}, with this change",
             page="/pods",
             row=row,
             way=way,
@@ -242,7 +259,9 @@ def routes(shown: ShownSources) -> list[Route]:
 
 
 def _row(view: NodeView, request: Request) -> PodRow | None:
-    namespace, name = request.path_params["namespace"], request.path_params["name"]
+    # A path has no empty part: the namespace of an unknown pod is "-".
+    namespace = request.path_params["namespace"].removeprefix("-")
+    name = request.path_params["name"]
     # A name may be used again; the last row is the current pod.
     return next(
         (

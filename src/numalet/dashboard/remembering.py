@@ -16,7 +16,7 @@ from numalet.core.model.value import replace
 from numalet.dashboard import history_points, node_views
 from numalet.dashboard.history import NodeHistory
 from numalet.dashboard.history_points import DashboardHistoryStopped
-from numalet.dashboard.sources import HistoryPoint, NodeSource, NodeView
+from numalet.dashboard.sources import HistoryPoint, NodeSource, NodeView, SourceKind
 
 SAMPLE_SECONDS: Final = 10.0
 PAUSE_SECONDS: Final = 1.0
@@ -71,10 +71,13 @@ async def remembering(
     A bug in it is reported to ``report_bug`` and never affects the server of the node.
     """
     node = RememberingNode(source, NodeHistory(path))
+    first = source.view()
+    # The pods of a simulated node were decided on when it was made, so its history begins before.
+    before = replace(first, rows=()) if first.kind is SourceKind.SIMULATED else first
     await asyncio.to_thread(node.kept.open)
     try:
         async with asyncio.TaskGroup() as group:
-            sampler = _Sampler(node, clock, sample_seconds, source.view())
+            sampler = _Sampler(node, clock, sample_seconds, before)
             task = group.create_task(_follow(sampler, pause_seconds, report_bug))
             try:
                 yield node

@@ -99,7 +99,8 @@ def _row(decision: Decision, session: Session, *, is_evicted: bool) -> PodRow:
         pod=pod,
         status="Running",
         containers=tuple(
-            node_views.container(name, each, "Running") for name, each in held.items()
+            node_views.container(name, each, "Running", restarts=None)
+            for name, each in held.items()
         ),
     )
 

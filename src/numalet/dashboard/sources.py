@@ -5,18 +5,20 @@ Sizes are in bytes; times have a zone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
+from typing import Final, Protocol
 
 from numalet.core.cluster.cluster import Cluster
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model.pod import ContainerKey, Pod
 from numalet.core.model.value import Value
 from numalet.core.node.node import Node
+from numalet.insight.maps import node_map
 from numalet.insight.maps.node_map import NodeMap
 
 
@@ -39,6 +41,12 @@ class Note(Value):
     fix: str = ""
 
 
+_GOOD: Final = frozenset({"Running", "Completed", "Succeeded", "Terminating", "Observed"})
+_WAITING: Final = frozenset(
+    {"Pending", "ContainerCreating", "PodInitializing", "NotReady", "Stale"}
+)
+
+
 class ContainerRow(Value, kw_only=True):
     """One container: its allocation, and the kernel's values if they were read."""
 
@@ -46,6 +54,8 @@ class ContainerRow(Value, kw_only=True):
     state: str
     restarts: int | None
     """Unknown next to a kubelet."""
+    last_end: str = ""
+    """How its last attempt ended: ``exit code 3, Error``."""
     promised_cpus: str
     promised_nodes: tuple[int, ...]
     promised_bytes: Mapping[str, int]
@@ -61,10 +71,10 @@ class PodRow(Value, kw_only=True):
 
     pod: Pod
     status: str
-    """``Running``, ``Pending``, ``Succeeded``, ``Failed``, or ``Rejected``.
+    """The STATUS of ``kubectl get pods``, or ``Rejected``.
 
     For a kubelet's pod: ``Running`` if a container was seen to run; ``Stale`` if the kubelet does
-    not know the pod any more; else ``Observed``.
+    not know the pod any more; else ``Observed``. A pod of state files alone has no namespace.
     """
     containers: tuple[ContainerRow, ...] = ()
     created_at: datetime | None = None
@@ -76,6 +86,19 @@ class PodRow(Value, kw_only=True):
     @property
     def is_rejected(self) -> bool:
         return self.status == "Rejected"
+
+    @property
+    def title(self) -> str:
+        return node_map.pod_title(self.pod.namespace, self.pod.name, self.pod.uid)
+
+    @property
+    def level(self) -> Level:
+        """Good: runs, ends or has completed. Warning: waits. Bad: crashes or has failed."""
+        if self.status in _GOOD:
+            return Level.GOOD
+        # Init:1/2 waits for init containers; Init:Error, Init:CrashLoopBackOff do not.
+        waits = self.status in _WAITING or re.fullmatch(r"Init:\d+/\d+", self.status)
+        return Level.WARNING if waits else Level.BAD
 
 
 class EventRow(Value, kw_only=True):

@@ -19,8 +19,9 @@ import pytest
 from starlette.applications import Starlette
 
 import numalet
-from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.core.model.pod import ContainerKey, Pod
+from numalet.core.model.quantity import Quantity
 from numalet.core.node.node import Node
 from numalet.dashboard import history_pages, history_points
 from numalet.dashboard.answers import ShownSources
@@ -28,6 +29,7 @@ from numalet.dashboard.history import SCHEMA, NodeHistory
 from numalet.dashboard.remembering import RememberingNode, remembering
 from numalet.dashboard.sources import HistoryPoint, NodeView, PodRow, SourceKind
 from numalet.insight.maps import node_map
+from numalet.insight.maps.node_map import Unheld
 
 _AT = datetime(2026, 1, 1, 12, tzinfo=UTC)
 _LIMIT_SECONDS = 60
@@ -45,7 +47,12 @@ def _point(seconds: float, admitted: int = 0, **refused: int) -> HistoryPoint:
 
 
 def _view(*rows: PodRow) -> NodeView:
-    config = KubeletConfig()
+    config = KubeletConfig(
+        memory_manager_policy="Static",
+        kube_reserved={"memory": "1Gi"},
+        eviction_hard={},
+        reserved_memory=(ReservedMemory(0, {"memory": Quantity.parse("1Gi")}),),
+    )
     node = numalet.start_node(config, numalet.open_machine("2n4c2t", memory_per_node="8Gi"))
     assert isinstance(node, Node)
     return NodeView(
@@ -311,6 +318,26 @@ async def test_a_source_remembers_each_change(tmp_path: Path) -> None:
         await waiting
 
 
+async def test_the_pods_of_a_simulated_node_are_in_its_first_point(tmp_path: Path) -> None:
+    source = _ChangingNode()
+    refused = PodRow(pod=Pod(uid="c", name="c"), status="Rejected", reason="Odd")
+    source.shown = _view(PodRow(pod=Pod(uid="a", name="a"), status="Running"), refused)
+    async with (
+        asyncio.timeout(_LIMIT_SECONDS),
+        remembering(source, tmp_path / "h.sqlite", lambda: _AT, 0.01, 0.0) as node,
+    ):
+        while not node.history():  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+        (first,) = node.history()
+    assert (first.admitted, first.refused_by_reason) == (1, {"Odd": 1})
+
+
+def test_a_node_without_the_memory_manager_has_no_amounts_per_numa_node() -> None:
+    view = replace(_view(), chart=replace(_view().chart, memory=Unheld.SHARED))
+    made = history_points.point(view, view, _AT)
+    assert (dict(made.reserved_bytes), dict(made.free_bytes)) == ({}, {})
+
+
 def test_a_history_that_stopped_is_a_note_of_the_view() -> None:
     node = RememberingNode(_ChangingNode(), NodeHistory(None))
     node.kept.problem = "full"
@@ -392,7 +419,7 @@ async def test_the_page_has_charts_and_a_table() -> None:
     points = [_point(-7200), _point(0, 2, TopologyAffinityError=1), _point(10), _point(1500)]
     async with _client(points) as client:
         page = await client.get("/history")
-        assert page.text.count("<svg") == 6
+        assert page.text.count("<svg") == 4
         assert "TopologyAffinityError 1" in page.text
         assert "2026-01-01 12:00" in page.text
         assert "2026-01-01 10:00" not in page.text

@@ -92,17 +92,81 @@ async def test_the_head_says_whose_page_it_is_and_which_pages_there_are() -> Non
 
 async def test_health_is_said_in_one_line() -> None:
     view = _view()
+    calm = replace(view, rows=view.rows[:2])
+    crashing = (
+        replace(view.rows[0], status="CrashLoopBackOff"), replace(view.rows[1], status="Init:0/1")
+    )  # fmt: skip
     for changed, words in (
-        (replace(view, notes=()), "The node is ready, and nothing needs attention."),
-        (view, "The node is ready; 1 note below."),
+        (replace(calm, notes=()), "The node is ready, and nothing needs attention."),
+        (view, "The node is ready; 1 pod refused, 1 note below."),
+        (replace(view, notes=()), "warning</span> The node is ready; 1 pod refused."),
+        (replace(calm, rows=crashing), "1 pod crashed or failed, 1 pod waiting, 1 note below."),
         (replace(view, is_ready=False), "The node is not ready to admit pods; 1 note below."),
         (
             replace(view, notes=(*view.notes, Note(Level.BAD, "a/b", "Broken."))),
-            "The node is ready; 2 notes below.",
+            "The node is ready; 1 pod refused, 2 notes below.",
         ),
     ):
         async with _client(Shown(changed)) as client:
             assert words in (await client.get("/")).text
+
+
+async def test_a_pod_that_crashes_is_on_the_first_screen_with_its_exit_code() -> None:
+    view = _view()
+    row = view.rows[0]
+    (container,) = row.containers
+    ended = replace(container, last_end="exit code 3, Error", restarts=4)
+    rows = (replace(row, status="CrashLoopBackOff", containers=(ended,)), *[
+        replace(view.rows[1], status="Pending", pod=replace(row.pod, uid=f"u{at}"))
+        for at in range(5)
+    ])  # fmt: skip
+    async with _client(Shown(replace(view, rows=rows))) as client:
+        text = (await client.get("/")).text
+        assert text.index("CrashLoopBackOff") < text.index("Pending")
+        assert "app: exit code 3, Error, 4 restarts" in text
+        assert "All 6 that do not run" in text
+        listed = (await client.get("/pods?sort=trouble")).text
+        assert '<option value="CrashLoopBackOff">' in listed
+        page = await client.get(f"/pods/{row.pod.namespace}/{row.pod.name}")
+        assert "CrashLoopBackOff" in (await client.get("/pods?status=CrashLoopBackOff")).text
+    assert page.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("status", "level"),
+    [
+        ("Running", Level.GOOD), ("Terminating", Level.GOOD), ("Pending", Level.WARNING),
+        ("Init:1/2", Level.WARNING), ("Init:Error", Level.BAD), ("Rejected", Level.BAD),
+        ("ExitCode:3", Level.BAD),
+    ],
+)  # fmt: skip
+def test_the_level_of_a_pod_is_that_of_its_status(status: str, level: Level) -> None:
+    assert replace(_view().rows[0], status=status).level is level
+
+
+async def test_a_pod_of_state_files_alone_has_no_namespace() -> None:
+    view = _view()
+    lost = replace(view.rows[0].pod, uid="42db31cc-1", name="42db31cc-1", namespace="")
+    async with _client(Shown(replace(view, rows=(replace(view.rows[0], pod=lost),)))) as client:
+        listed = (await client.get("/pods")).text
+        assert 'href="/pods/-/42db31cc-1">unknown pod 42db31cc</a>' in listed
+        assert "<h1" in (await client.get("/pods/-/42db31cc-1")).text
+
+
+async def test_columns_that_no_pod_fills_are_left_out() -> None:
+    view = _view()
+    bare = [
+        replace(row, created_at=None, containers=tuple(
+            replace(each, restarts=None, actual_bytes=None) for each in row.containers
+        ))
+        for row in view.rows
+    ]  # fmt: skip
+    async with _client(Shown(replace(view, rows=tuple(bare)))) as client:
+        text = (await client.get("/pods")).text
+        pod = (await client.get("/pods/default/web-0")).text
+    for name in ("Actual", "Misplaced", "Restarts", "Age"):
+        assert name not in text.partition("<thead>")[2].partition("</thead>")[0]
+    assert "Not as promised" not in pod
 
 
 async def test_the_table_is_filtered_and_sorted_by_its_address() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from numalet.agent.kubelet import document
 from numalet.agent.kubelet.observed import KubeletObservation, PodName
@@ -17,8 +17,8 @@ from numalet.core.model.pod import ContainerKey, Pod, QosClass
 from numalet.core.model.value import Mutable, replace
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
-from numalet.core.workload import lifecycle
 from numalet.core.workload.records import EventKind, NodeEvent, PodRecord
+from numalet.core.workload.run import Exit
 from numalet.dashboard import node_views
 from numalet.dashboard.application import Link
 from numalet.dashboard.node_views import ShownNode
@@ -32,6 +32,7 @@ from numalet.dashboard.sources import (
     SourceKind,
 )
 from numalet.shared.findings import notes
+from numalet.shared.kubernetes import pod_object, table_columns
 
 PATH: Final = "/ui"
 
@@ -119,21 +120,37 @@ def _row(of: AgentView, record: PodRecord) -> PodRow:
         )
     is_active = pod.uid in of.node.snapshot.pods
     held: Mapping[str, Placement] = placement.of_pod(of.node.snapshot, pod) if is_active else {}
+    shown = pod_object.pod_object(record)
     return PodRow(
         pod=pod,
-        status=lifecycle.phase(record.workload, run).value,
+        status=table_columns.columns(shown).status,
         created_at=run.accepted_at,
         containers=tuple(
             node_views.container(
                 each.name,
                 held.get(each.name, _NOTHING),
-                run.of(each.name).phase.value,
+                _state(shown["status"], each.name),
                 run.of(each.name).restart_count,
+                _last_end(run.of(each.name).last_exit),
                 of.audits.get(ContainerKey(pod.uid, each.name)) if is_active else None,
             )
             for each in record.workload.containers
         ),
     )
+
+
+def _state(status: Mapping[str, Any], name: str) -> str:
+    """The state of a container in a word: ``running``, or the reason why it waits or ended."""
+    statuses = (*status.get("initContainerStatuses", ()), *status.get("containerStatuses", ()))
+    for each in statuses:
+        if each["name"] == name:
+            ((kind, about),) = each["state"].items()
+            return str(about.get("reason", kind))
+    return "waiting"
+
+
+def _last_end(ended: Exit | None) -> str:
+    return "" if ended is None else f"exit code {ended.code}, {ended.reason.value}"
 
 
 _NOTHING: Final = Placement(frozenset(), (), {})
@@ -146,7 +163,8 @@ def _observed_rows(seen: KubeletObservation) -> list[PodRow]:
         held.setdefault(key.pod_uid, {})[key.container] = each
     rows = []
     for uid, containers in held.items():
-        named = seen.evidence.pods.get(uid, PodName("default", uid))
+        # The state files have only the uid.
+        named = seen.evidence.pods.get(uid, PodName("", uid))
         rows.append(
             PodRow(
                 # The state files contain only exclusive CPUs and memory, which only Guaranteed pods

@@ -152,8 +152,7 @@ class MapPod(Value, kw_only=True):
 
     @property
     def title(self) -> str:
-        """``namespace/name``, or the uid if the name is unknown."""
-        return f"{self.namespace}/{self.name}" if self.name else self.uid
+        return pod_title(self.namespace, self.name, self.uid)
 
 
 def holdings(pods: Collection[MapPod]) -> str:
@@ -166,6 +165,11 @@ def holdings(pods: Collection[MapPod]) -> str:
             parts.append(f"{numbers.rounded_size(size)}{pages}")
     parts += [", ".join(ids) for pod in pods for _, ids in sorted(pod.devices.items())]
     return "; ".join(parts)
+
+
+def pod_title(namespace: str, name: str, uid: str) -> str:
+    """Return ``namespace/name``; state files have neither, only the uid."""
+    return f"{namespace}/{name}" if namespace else f"unknown pod {uid[:8]}"
 
 
 class NodeMap(Value, kw_only=True):

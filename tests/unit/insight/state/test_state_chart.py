@@ -39,7 +39,7 @@ def test_memory_is_drawn_and_cpus_stand_with_the_pod() -> None:
     after, decision = node.admit(numalet.read_pods(_POD, "test").pods[0])
     assert decision.admitted
     states = reading.read(after.state_files())
-    for names, title in (({"near": "default/near"}, "default/near"), ({}, "near")):
+    for names, title in (({"near": "default/near"}, "default/near"), ({}, "unknown pod near")):
         chart = state_chart.state_chart(states, "n", names)
         (pod,) = chart.pods
         assert (pod.title, len(pod.cpus)) == (title, 2)
