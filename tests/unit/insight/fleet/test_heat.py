@@ -183,7 +183,8 @@ def test_nodes_are_found_by_a_part_of_their_name_or_by_their_state() -> None:
 
     def found(text: str) -> list[str]:
         pools = fleet.matching(text).pools
-        return [each.name for pool in pools for each in (*pool.cells, *pool.undecided)]
+        cells = [each.name for pool in pools for each in pool.cells]
+        return cells + [each.name for pool in pools for each in pool.undecided]
 
     assert found("a-") == ["a-1", "a-2"]
     assert found("cordoned") == ["a-2"]
