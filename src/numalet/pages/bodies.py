@@ -11,6 +11,7 @@ from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.value import Value
 from numalet.drawing import node_drawing
+from numalet.insight.maps import finding
 from numalet.insight.maps.machine_map import MachineMap, MachineNodeRow, View
 from numalet.insight.maps.node_map import NodeMap
 from numalet.insight.maps.pod_sums import pod_sums
@@ -220,8 +221,15 @@ def comparison_body(
     contradictions: Iterable[str] = (),
 ) -> Any:
     both = [
-        (chart.title, templating.trusted(node_drawing.draw(chart, width_px=_HALF_PX, prefix=mark)))
-        for mark, chart in (("before-", before), ("after-", after))
+        (
+            chart.title,
+            templating.trusted(
+                node_drawing.draw(
+                    chart, width_px=_HALF_PX, prefix=mark, found=finding.differing(chart, other)
+                )
+            ),
+        )
+        for mark, chart, other in (("before-", before, after), ("after-", after, before))
     ]
     return templating.part(
         "bodies/states.html",

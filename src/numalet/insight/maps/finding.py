@@ -58,6 +58,23 @@ def find(chart: NodeMap, words: str) -> Found:
     )
 
 
+def differing(chart: NodeMap, other: NodeMap) -> Found:
+    """Find what has another holder in the other chart, and pods that have other memory there."""
+    cells = [{cell for block in each.nodes for cell in block.cpus} for each in (chart, other)]
+    devices = [
+        {(each.resource, each.device_id, each.state, each.pod_uid) for each in of.devices}
+        for of in (chart, other)
+    ]
+    memory = [
+        {(pod.uid, *sorted(pod.memory_bytes.items())) for pod in of.pods} for of in (chart, other)
+    ]
+    return Found(
+        cpus=frozenset(cell.cpu for cell in cells[0] - cells[1]),
+        device_ids={device_id for _, device_id, _, _ in devices[0] - devices[1]},
+        pod_uids={str(uid) for uid, *_ in memory[0] - memory[1]},
+    )
+
+
 def _plain(words: str) -> str:
     return re.sub(r"[\s_-]", "", words.lower())
 

@@ -110,6 +110,8 @@ def request_sums(node: Node) -> tuple[RequestSum, ...]:
 
 def requests_sentence(node: Node) -> str:
     """Return ``Pods request 2 of 15 CPUs and 1Gi of 62Gi of memory.``."""
+    if node.snapshot.assumed:
+        return "What all pods request is not known: state files name only what some have alone."
     parts = []
     for each in request_sums(node):
         if each.resource == resources.CPU:

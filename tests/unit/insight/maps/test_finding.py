@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.insight.maps import finding
-from values import node_charts
+from numalet.insight.maps import finding, node_map
+from values import node_charts, shown_nodes
+from values.shown_nodes import GIB, guaranteed
 
 
 @pytest.mark.parametrize(
@@ -56,3 +57,15 @@ def test_words_that_name_nothing() -> None:
     found = finding.find(node_charts.held(), "<nobody>")
     assert found == finding.Found(sentence="Nothing here is called <nobody>.")
     assert finding.find(node_charts.held(), "  ") == finding.NOTHING
+
+
+def test_what_differs_between_two_charts() -> None:
+    _, node = shown_nodes.started()
+    node, _ = node.admit(guaranteed("same", 2, GIB))
+    more, _ = node.admit(guaranteed("new", 4, GIB))
+    before, after = node_map.of_node(node, "a"), node_map.of_node(more, "b")
+    assert finding.differing(before, before) == finding.NOTHING
+    new, old = finding.differing(after, before), finding.differing(before, after)
+    assert (new.pod_uids, len(new.cpus)) == ({"uid-new"}, 4)
+    # The same CPUs were free before.
+    assert (old.pod_uids, old.cpus) == (set(), new.cpus)

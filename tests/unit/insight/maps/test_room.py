@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 import numalet
 from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import replace
 from numalet.core.node.node import Node
 from numalet.insight.maps import node_map, room
 from numalet.insight.maps.node_map import MemoryBar
@@ -52,6 +54,13 @@ def test_without_static_policies_no_amount_is_of_a_numa_node() -> None:
     assert room.roomiest(rows) is None
     said = "Pods request 2 of 15.5 CPUs and 9Gi of 15Gi of memory."
     assert room.requests_sentence(node) == said
+
+
+def test_what_pods_of_state_files_request_is_not_known() -> None:
+    _, node = shown_nodes.started()
+    key = ContainerKey("uid-a", "app")
+    node = node.at(replace(node.snapshot, assumed=frozenset({key})))
+    assert "is not known" in room.requests_sentence(node)
 
 
 def test_the_scarcest_device_decides_before_cpus_and_cpus_before_memory() -> None:
