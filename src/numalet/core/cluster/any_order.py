@@ -25,16 +25,19 @@ nothing is evicted; and it is left to those who ask whether the node admits the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from numalet.core.cluster import asking, holding, shapes, verdicts
+from numalet.core.cluster import asking, holding, one_node_each, shapes, verdicts
 from numalet.core.cluster.asking import Asking
 from numalet.core.cluster.cluster import ClusterNode
 from numalet.core.cluster.facts import ClassFacts, FactReader, StateFacts
+from numalet.core.cluster.one_node_each import OneNodeEach
 from numalet.core.cluster.shapes import ShapeKey
+from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import Pod
-from numalet.core.model.value import replace
+from numalet.core.model.value import Value, replace
 
 MOST_PODS: Final = 10
 MOST_ADMISSIONS: Final = 64
@@ -60,7 +63,7 @@ class AnyOrder:
         self._pods: list[Pod] = []
         self._after: dict[tuple[object, int], StateFacts | None] = {}
         self._safe: dict[tuple[object, _Shapes], bool] = {}
-        self._askings: dict[tuple[ClassFacts, int], Asking] = {}
+        self._asked: dict[tuple[ClassFacts, _Shapes], _Asked] = {}
         self._decided: dict[str, tuple[ClusterNode, StateFacts]] = {}
 
     def admits(self, on: ClusterNode, promised: Sequence[Pod], pod: Pod) -> bool:
@@ -72,7 +75,7 @@ class AnyOrder:
         coming = [*holding.on_the_way(on), *[each for each in promised if each.uid not in known]]
         if coming and (on.node.roster.extra or len(coming) >= MOST_PODS):
             return False
-        if len(self._after) + len(self._safe) > _MOST_REMEMBERED:
+        if len(self._after) + len(self._safe) + len(self._asked) > _MOST_REMEMBERED:
             self._forget()
         self._admissions = 0
         every = [*coming, pod]
@@ -85,13 +88,13 @@ class AnyOrder:
         facts: StateFacts | None = self._decided_facts(on)
         try:
             for each in light:
-                facts = None if facts is None else self._with(facts, facts.state, each)
+                facts = None if facts is None else self._with(facts, each)
             return facts is not None and self._are_safe(facts, heavy)
         except _TooManyError:
             return False
 
     def _forget(self) -> None:
-        for each in (self._numbers, self._after, self._safe, self._askings, self._decided):
+        for each in (self._numbers, self._after, self._safe, self._asked, self._decided):
             each.clear()
         self._pods.clear()
 
@@ -111,22 +114,31 @@ class AnyOrder:
         return number
 
     def _are_safe(self, facts: StateFacts, left: _Shapes) -> bool:
-        key = self._key(facts, left)
-        known = self._safe.get((key, left))
+        asked = self._asked_together(facts.node_class, left)
+        sees_numbers = _see_numbers(facts, asked)
+        key = (_numbers(facts, asked) if sees_numbers else facts.state, left)
+        known = self._safe.get(key)
         if known is None:
-            known = self._safe[key, left] = all(
-                self._is_safe_first(facts, key, left, left.index(each))
-                for each in dict.fromkeys(left)
-            )
+            # If one NUMA node has room for all, each finds room there, wherever the others are. It
+            # may still be rejected for another reason, but then also as the only one.
+            if len(left) > 1 and sees_numbers and _have_one_place(facts, asked):
+                known = all(self._are_safe(facts, (each,)) for each in dict.fromkeys(left))
+            else:
+                known = all(
+                    self._is_safe_first(facts, left, left.index(each))
+                    for each in dict.fromkeys(left)
+                )
+            self._safe[key] = known
         return known
 
-    def _is_safe_first(self, facts: StateFacts, key: object, left: _Shapes, at: int) -> bool:
-        after = self._with(facts, key, left[at])
+    def _is_safe_first(self, facts: StateFacts, left: _Shapes, at: int) -> bool:
+        after = self._with(facts, left[at])
         return after is not None and self._are_safe(after, (*left[:at], *left[at + 1 :]))
 
-    def _with(self, facts: StateFacts, key: object, number: int) -> StateFacts | None:
+    def _with(self, facts: StateFacts, number: int) -> StateFacts | None:
         """Return the state after a pod of this shape, if the node admits it."""
-        if (key, number) not in self._after:
+        key = (facts.state, number)
+        if key not in self._after:
             self._admissions += 1
             if self._admissions > self._most_admissions:
                 raise _TooManyError
@@ -134,43 +146,98 @@ class AnyOrder:
             uid = f"{shapes.ASKING_UID}{len(facts.snapshot.pods)}"
             decision = verdicts.try_out(facts.node, replace(self._pods[number], uid=uid))
             after = self._reader.facts(facts.node.at(decision.after))
-            self._after[key, number] = after if decision.admitted else None
-        return self._after[key, number]
+            self._after[key] = after if decision.admitted else None
+        return self._after[key]
 
-    def _key(self, facts: StateFacts, left: _Shapes) -> object:
-        """Return an object that is equal for states that decide alike on all these shapes."""
-        of = facts.node_class
-        askings = [self._asking(of, number) for number in left]
-        names = {each.resource for asking in askings for each in asking.devices}
-        devices = [(name, each) for name, each in facts.devices.items() if name in names]
-        masks = [each.free_by_mask() for _, each in devices]
-        if not all(_sees_numbers(each, facts) for each in askings) or any(
-            mask.bit_count() != 1 for free in masks for mask in free
-        ):
-            return facts.state
-        # Each container has its CPUs and devices from one NUMA node, so numbers of free ones are
-        # enough, and orders that differ in the choice of CPUs end in one state.
-        requested = facts.snapshot.requested
-        return (
-            of,
-            facts.free_cpus,
-            facts.all_memory,
-            tuple([(name, each.devices, each.in_use_count) for name, each in devices]),
-            tuple([frozenset(free.items()) for free in masks]),
-            requested.pods,
-            frozenset(requested.amounts.items()),
-            bool(facts.snapshot.assumed),
+    def _asked_together(self, of: ClassFacts, left: _Shapes) -> _Asked:
+        if (of, left) not in self._asked:
+            askings = [asking.of(self._pods[number], of) for number in left]
+            self._asked[of, left] = _together(askings)
+        return self._asked[of, left]
+
+
+class _Asked(Value):
+    """What some pods ask for together.
+
+    ``by_node`` is None if the pods see more than numbers; ``uncounted`` are resources of whose
+    devices they do.
+    """
+
+    pods: int
+    by_node: OneNodeEach | None
+    amounts: Mapping[str, int]
+    uncounted: frozenset[str]
+
+
+def _together(askings: Sequence[Asking]) -> _Asked:
+    amounts = Counter[str]()
+    for each in askings:
+        amounts.update(dict(each.amounts))
+    devices = [one for each in askings for one in each.devices]
+    return _Asked(
+        pods=len(askings),
+        by_node=one_node_each.together(
+            [None if each.counts_whole_cores else each.one_node_each for each in askings]
+        ),
+        amounts=amounts,
+        uncounted=frozenset(each.resource for each in devices if each.count is None),
+    )
+
+
+def _see_numbers(facts: StateFacts, asked: _Asked) -> bool:
+    """Return whether these pods see and change numbers of free CPUs and devices alone."""
+    requested, roster = facts.snapshot.requested, facts.node.roster
+    return (
+        asked.by_node is not None
+        and facts.sizes_are_sane
+        and not facts.snapshot.assumed
+        and requested.pods + asked.pods <= roster.rules.max_pods
+        and all(
+            amount <= _offered(facts, name) - requested.amounts.get(name, 0)
+            for name, amount in asked.amounts.items()
         )
+        and all(
+            name not in asked.uncounted and all(mask.bit_count() == 1 for mask in free)
+            for name, free in _free_devices(facts, asked)
+        )
+    )
 
-    def _asking(self, of: ClassFacts, number: int) -> Asking:
-        key = (of, number)
-        if key not in self._askings:
-            self._askings[key] = asking.of(self._pods[number], of)
-        return self._askings[key]
+
+def _offered(facts: StateFacts, name: str) -> int:
+    """Return what the predicates offer at least."""
+    if name in facts.devices:
+        return facts.devices[name].devices.healthy.bit_count()
+    return facts.node.roster.offered.get(name, 0)
 
 
-def _sees_numbers(of: Asking, facts: StateFacts) -> bool:
-    """Return whether this shape sees and changes numbers of free CPUs and devices alone."""
-    is_odd = of.one_node_each is None or of.counts_whole_cores
-    devices = [each for each in of.devices if each.resource in facts.devices]
-    return not is_odd and all(each.count is not None for each in devices)
+def _numbers(facts: StateFacts, asked: _Asked) -> object:
+    """Return an object that is equal for states that decide alike on all these pods."""
+    # Each container has its CPUs and devices from one NUMA node, so numbers of free ones are
+    # enough, and orders that differ in the choice of CPUs end in one state. No rule compares a
+    # number with more than all ask for, and the sums of the predicates have room for all.
+    assert asked.by_node is not None
+    devices = [
+        (
+            name,
+            facts.devices[name].devices,
+            frozenset((mask, min(count, asked.amounts[name])) for mask, count in free.items()),
+        )
+        for name, free in _free_devices(facts, asked)
+    ]
+    return (facts.node_class, asked.by_node.key(facts), tuple(devices))
+
+
+def _have_one_place(facts: StateFacts, asked: _Asked) -> bool:
+    """Return whether one NUMA node has room for all these pods."""
+    assert asked.by_node is not None
+    devices = [(free, asked.amounts[name]) for name, free in _free_devices(facts, asked)]
+    return any(
+        all(free.get(1 << node_id, 0) >= amount for free, amount in devices)
+        for node_id in asked.by_node.places(facts)
+    )
+
+
+def _free_devices(facts: StateFacts, asked: _Asked) -> list[tuple[str, dict[NumaMask, int]]]:
+    """Return the numbers of free devices of these resources, by NUMA nodes."""
+    names = [name for name in facts.devices if name in asked.amounts]
+    return [(name, facts.devices[name].free_by_mask()) for name in names]

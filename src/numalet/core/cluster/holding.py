@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from numalet.core.admission import counting, scopes
+from numalet.core.cluster.arrivals import Arrivals
 from numalet.core.cluster.cluster import ClusterNode, Origin
 from numalet.core.config.rules import MemoryPolicy
 from numalet.core.managers.cpu import static_policy as cpu_demand
@@ -92,19 +93,20 @@ def _devices(node: Node, container: Container) -> dict[str, int]:
 _RUNNING: Final = "Running"
 
 
-def expected(on: ClusterNode, promised: Iterable[Pod] = ()) -> ClusterNode:
+def expected(
+    on: ClusterNode, promised: Iterable[Pod] = (), arrivals: Arrivals | None = None
+) -> ClusterNode:
     """Return the node with the pods on their way, and then the ``promised`` ones, in order.
 
     Without such pods it is the same object. A promised pod that is already bound counts once.
+    ``arrivals`` are those of this node, for callers that ask again after each change.
     """
     node, known = decided(on), on.node.snapshot.pods
-    coming = on_the_way(on)
+    # A bound pod is known to the API server already.
+    coming = [*on_the_way(on), *[pod for pod in promised if pod.uid not in known]]
+    arrivals = arrivals or Arrivals()
     for pod in coming:
-        node = _admitted(node, pod)
-    for pod in promised:
-        # A bound pod is known to the API server already and was admitted above.
-        if pod.uid not in known:
-            node = _admitted(node, pod)
+        node = arrivals.after(node, pod)
     return on if node.snapshot is on.node.snapshot else replace(on, node=node)
 
 
@@ -149,9 +151,3 @@ def _is_decided(node: Node, pod: Pod) -> bool:
         or uid in snapshot.affinities
         or (pod.phase == _RUNNING and not may_hold(node, pod))
     )
-
-
-def _admitted(node: Node, pod: Pod) -> Node:
-    # A pod that the node would reject gets no allocation in advance.
-    after, decision = node.admit(pod)
-    return after if decision.admitted else node

@@ -16,6 +16,7 @@ from typing import Any, Final
 from numalet.core.admission.predicates import OS_LABEL
 from numalet.core.cluster import shapes
 from numalet.core.cluster.any_order import AnyOrder
+from numalet.core.cluster.arrivals import Arrivals
 from numalet.core.cluster.cluster import ClusterNode, ClusterPod, UndecidedNode
 from numalet.core.cluster.holding import expected
 from numalet.core.cluster.keys import StateKey
@@ -40,13 +41,9 @@ class Promise(Value):
 
 
 class ExpectedNodes:
-    """A mutable collection, for one thread.
-
-    ``nodes`` and ``undecided`` are by name, and read-only for others.
-    """
+    """A mutable collection, for one thread; ``undecided`` is by name, and read-only for others."""
 
     def __init__(self) -> None:
-        self.nodes: dict[str, ClusterNode] = {}
         self.undecided: dict[str, UndecidedNode] = {}
         self.changes: list[str] = []
         """Names of nodes in the order of their changes, with repetitions, for caches by node."""
@@ -56,8 +53,20 @@ class ExpectedNodes:
         A reader that knows fewer reads all nodes again.
         """
         self._bases: dict[str, ClusterNode] = {}
+        self._nodes: dict[str, ClusterNode] = {}
+        self._stale: dict[str, None] = {}
+        self._arrivals: dict[str, Arrivals] = {}
         self._by_uid: dict[str, Promise] = {}
         self._on: dict[str, dict[str, Promise]] = {}
+
+    @property
+    def nodes(self) -> Mapping[str, ClusterNode]:
+        """The nodes with the pods that they are expected to get, by name."""
+        # Built on the first use after a change: a binding releases a promise and changes the node.
+        for name in self._stale:
+            self._build(name)
+        self._stale.clear()
+        return self._nodes
 
     @property
     def promises(self) -> Mapping[str, Promise]:
@@ -111,20 +120,27 @@ class ExpectedNodes:
         return tuple(self._on.get(name, {}).values())
 
     def _renew(self, name: str) -> None:
-        base = self._bases.get(name)
-        if base is None:
-            self.nodes.pop(name, None)
-        else:
-            # Built again from the base, in the order of the promises: admissions cannot be undone
-            # one by one.
-            promised = [each.pod.pod for each in self._on.get(name, {}).values()]
-            self.nodes[name] = expected(base, promised)
+        self._stale[name] = None
         self.changes.append(name)
         if len(self.changes) > _MOST_CHANGES:
             # Readers remember how many changes they have seen. This number lets them notice that
             # some were dropped.
             self.forgotten += len(self.changes)
             self.changes.clear()
+
+    def _build(self, name: str) -> None:
+        base = self._bases.get(name)
+        if base is None:
+            self._nodes.pop(name, None)
+            self._arrivals.pop(name, None)
+            return
+        # Built again from the base, in the order of the promises: admissions cannot be undone one
+        # by one.
+        promised = [each.pod.pod for each in self._on.get(name, {}).values()]
+        arrivals = self._arrivals.setdefault(name, Arrivals())
+        node = self._nodes[name] = expected(base, promised, arrivals)
+        if node is base:
+            del self._arrivals[name]
 
 
 MOST_SHAPES: Final = 256

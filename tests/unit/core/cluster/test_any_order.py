@@ -50,9 +50,32 @@ def test_the_answer_is_no_where_it_would_take_too_long() -> None:
     on = described(gpu_fleet.empty())
     few = [sized("0", 4, 8), sized("1", 12, 24), sized("2", 8, 32, 2)]
     assert AnyOrder(FactReader()).admits(on, few[:-1], few[-1])
-    assert not AnyOrder(FactReader(), most_admissions=3).admits(on, few[:-1], few[-1])
+    assert not AnyOrder(FactReader(), most_admissions=2).admits(on, few[:-1], few[-1])
     many = [sized(str(at), 1, 1) for at in range(any_order.MOST_PODS + 1)]
     assert not AnyOrder(FactReader()).admits(on, many[:-1], many[-1])
+
+
+def test_pods_for_which_one_numa_node_has_room_take_one_admission_for_each_shape() -> None:
+    on = described(gpu_fleet.empty())
+    six = [sized(str(at), *((4, 8, 0), (3, 8, 1), (2, 8, 0))[at % 3]) for at in range(6)]
+    assert AnyOrder(FactReader(), most_admissions=3).admits(on, six[:-1], six[-1])
+    # 31 CPUs of a NUMA node are not enough for all of these.
+    more = [*six, sized("more", 20, 8)]
+    assert not AnyOrder(FactReader(), most_admissions=3).admits(on, more[:-1], more[-1])
+    assert AnyOrder(FactReader()).admits(on, more[:-1], more[-1])
+
+
+def test_a_sum_that_is_too_small_for_all_is_no() -> None:
+    # 62 CPUs and 8 GPUs in all.
+    on, orders = described(gpu_fleet.empty()), AnyOrder(FactReader())
+    assert not orders.admits(on, [sized("0", 30, 8), sized("1", 30, 8)], sized("2", 3, 8))
+    assert not orders.admits(on, [sized("0", 4, 8, 4), sized("1", 4, 8, 4)], sized("2", 4, 8, 1))
+
+
+def test_pods_with_more_choices_than_are_listed_are_compared_by_the_whole_state() -> None:
+    on = described(gpu_fleet.empty())
+    sizes = [sized(str(at), 1, 2**at) for at in range(7)]
+    assert AnyOrder(FactReader()).admits(on, sizes[:-1], sizes[-1])
 
 
 def test_answers_are_the_same_after_all_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
