@@ -66,9 +66,8 @@ class Batch(Mutable):
     def is_large(self, before: NodeState) -> bool:
         """Whether ``advance`` would block the event loop noticeably."""
         return any(
-            len(record.workload.containers) > requests.LARGE
-            for uid, record in self.state.records.items()
-            if before.records.get(uid) is not record
+            len(self.state.records[uid].workload.containers) > requests.LARGE
+            for uid in self.state.records.changed_since(before.records)
         )
 
     def decide(self, message: Message, now: datetime) -> None:
@@ -126,12 +125,11 @@ class Batch(Mutable):
         ``before`` is the state on disk.
         """
         later = {uid: at for uid, at in wakes.items() if at > now}
+        woken = {*self.state.records.changed_since(before.records), *wakes.keys() - later.keys()}
         due = [
             uid
             for uid, record in self.state.records.items()
-            if (uid not in later and uid in wakes)
-            or before.records.get(uid) is not record
-            or (record.run.evicted and self._concerns(record, before))
+            if uid in woken or (record.run.evicted and self._concerns(record, before))
         ]
         for uid in due:
             advanced = steps.advance(self.state, uid, now)

@@ -118,8 +118,8 @@ def of_pods(before: NodeState, after: NodeState) -> list[PodChange]:
     Clients identify pods by name, so a replaced pod is a DELETED and an ADDED. A deleted record has
     its last content and the version of its deletion.
     """
-    changed = [each for uid, each in after.records.items() if before.records.get(uid) is not each]
-    changed += [each for uid, each in before.records.items() if uid not in after.records]
+    changed = [after.records[uid] for uid in after.records.changed_since(before.records)]
+    changed += [before.records[uid] for uid in before.records.keys() - after.records.keys()]
     names = {(each.workload.pod.namespace, each.workload.pod.name) for each in changed}
     changes = [
         change
@@ -155,7 +155,9 @@ def of_events(before: NodeState, after: NodeState) -> list[EventChange]:
     if not fresh:
         return []
     counted = {identity(each) for each in fresh if each.count > 1}
-    older = {identity(each): each for each in before.events if identity(each) in counted}
+    # Their pods first: an identity is made of five members, and there are thousands of events.
+    pods = {pod_uid for pod_uid, *_ in counted}
+    older = {identity(each): each for each in before.events if each.pod_uid in pods}
     changes = []
     for event in fresh:
         old = older.get(identity(event)) if event.count > 1 else None

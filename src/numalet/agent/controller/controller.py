@@ -34,6 +34,7 @@ from numalet.agent.controller.worker import Worker
 from numalet.agent.servers.door import (
     AgentView,
     ChangeKind,
+    EventChange,
     OwnershipMode,
     RequestRefusal,
     RequestRefused,
@@ -211,11 +212,13 @@ class Controller(ControllerReads):
 
     async def _next_messages(self) -> list[Message | Rehearsed]:
         """All waiting messages; empty if a pod is due first."""
-        try:
-            async with asyncio.timeout(self._patience()):
-                messages = [await self._inbox.get()]
-        except TimeoutError:
-            return []
+        messages: list[Message | Rehearsed] = []
+        if self._inbox.empty():
+            try:
+                async with asyncio.timeout(self._patience()):
+                    messages.append(await self._inbox.get())
+            except TimeoutError:
+                return []
         # Take everything that has arrived: one write then serves all of it.
         while not self._inbox.empty():
             messages.append(self._inbox.get_nowait())
@@ -241,8 +244,9 @@ class Controller(ControllerReads):
             wakes = await asyncio.to_thread(batch.advance, self._state, self._due_at, now)
         else:
             wakes = batch.advance(self._state, self._due_at, now)
+        events = changes.of_events(self._state, batch.state)
         try:
-            await self._write(batch)
+            await self._write(batch, events)
         except StorageFailed as failed:
             # The disk has the old state, so keep it and drop the decisions.
             if not self._condition.problem:
@@ -257,18 +261,17 @@ class Controller(ControllerReads):
             self._condition.problem = ""
             batch.state = batch.state.renumbered()
         self._due_at = wakes
-        self._publish(batch)
+        self._publish(batch, events)
 
-    async def _write(self, batch: Batch) -> None:
+    async def _write(self, batch: Batch, events: Iterable[EventChange]) -> None:
         """Write the batch, unless nothing changed."""
         before, after = self._state, batch.state
         if after is before and not self._condition.problem:
             return
         if self._dependencies.standing is OwnershipMode.OBSERVING:
             return
-        fresh = changes.of_events(before, after)
         lines = [
-            journal.line_of(each.event) for each in fresh if each.kind is not ChangeKind.DELETED
+            journal.line_of(each.event) for each in events if each.kind is not ChangeKind.DELETED
         ]
         now = self._dependencies.clock()
         for decision in (each.decision for each in batch.traces):
@@ -276,7 +279,7 @@ class Controller(ControllerReads):
             lines.append(journal.verdict_line(decision.pod, verdict, now))
         await asyncio.to_thread(self._dependencies.store.commit, before, after, lines)
 
-    def _publish(self, batch: Batch) -> None:
+    def _publish(self, batch: Batch, events: Iterable[EventChange]) -> None:
         before, after = self._state, batch.state
         # Publish before answering: a client that reads after its answer must see the change.
         self._state = replace(after, gone={}) if after.gone else after
@@ -285,7 +288,7 @@ class Controller(ControllerReads):
         # The view first: a watch event must not be newer than the view.
         self._publish_view()
         self._pods.publish(changes.of_pods(before, after))
-        self._events.publish(changes.of_events(before, after))
+        self._events.publish(events)
         self._answer([(request, self._current(answer)) for request, answer in batch.answers])
         self._worker.enqueue(batch.tasks)
         for traced in batch.traces:

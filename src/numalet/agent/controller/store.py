@@ -25,7 +25,7 @@ from numalet.agent.host.runtime.shim import process_tree
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.value import Value
 from numalet.core.node.node import Node
-from numalet.core.workload.records import PodRecord
+from numalet.core.workload.records import PodRecord, Records
 from numalet.io import os_problem
 from numalet.io.agent_client.places import KUBECONFIG
 from numalet.io.files import atomic, state_directory
@@ -150,11 +150,9 @@ class Store:
         self, before: NodeState | None, after: NodeState, lines: Iterable[Mapping[str, Any]]
     ) -> None:
         """Write the differences. Blocks. Raises ``StorageFailed``."""
-        old = {} if before is None else before.records
+        old = Records() if before is None else before.records
         changed = {
-            uid: self._encode(each)
-            for uid, each in after.records.items()
-            if old.get(uid) is not each
+            uid: self._encode(after.records[uid]) for uid in after.records.changed_since(old)
         }
         gone = old.keys() - after.records.keys()
         try:

@@ -67,6 +67,7 @@ class RecordFile:
         self.path: Final = folder / RECORD_FILE
         self._past_bytes = past_bytes
         self._kept: dict[str, bytes] = {}
+        """The line of each record by uid: one removal rewrites the lines of all others."""
         self._kept_bytes = 0
         self._size_bytes = -1
         """Of the file; negative if its content may differ from memory."""
@@ -90,8 +91,8 @@ class RecordFile:
             and self._size_bytes < self._past_bytes + 2 * self._kept_bytes
         ):
             return None
-        kept = {uid: each for uid, each in self._kept.items() if uid not in gone} | dict(changed)
-        return b"".join(commit_line({uid: each}, ()) for uid, each in kept.items())
+        kept = {uid: line for uid, line in self._kept.items() if uid not in gone}
+        return b"".join((kept | _lines(changed)).values())
 
     @contextmanager
     def appended(self, changed: Mapping[str, bytes], gone: Collection[str]) -> Iterator[int]:
@@ -130,9 +131,9 @@ class RecordFile:
         """Record that the commit is on disk; ``whole`` if the file was rewritten."""
         for uid in gone:
             self._kept_bytes -= len(self._kept.pop(uid, b""))
-        for uid, text in changed.items():
-            self._kept_bytes += len(text) - len(self._kept.get(uid, b""))
-            self._kept[uid] = text
+        for uid, line in _lines(changed).items():
+            self._kept_bytes += len(line) - len(self._kept.get(uid, b""))
+            self._kept[uid] = line
         if whole is not None:
             self._size_bytes = len(whole)
 
@@ -183,6 +184,11 @@ def commit_line(changed: Mapping[str, bytes], gone: Collection[str]) -> bytes:
     raw = {uid: msgspec.Raw(each) for uid, each in changed.items()}
     body = msgspec.json.encode(_Line(set=raw, gone=sorted(gone)))[:-1]
     return body + _CHECKSUM % zlib.crc32(body) + b"\n"
+
+
+def _lines(changed: Mapping[str, bytes]) -> dict[str, bytes]:
+    """A line for each record."""
+    return {uid: commit_line({uid: text}, ()) for uid, text in changed.items()}
 
 
 def _write_whole(descriptor: int, text: bytes) -> None:

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import string
 from typing import Final
 
 from numalet.core.model.pod import Pod, QosClass
@@ -35,7 +34,7 @@ POD_PREFIX: Final = "pod"
 LONGEST_SEGMENT: Final = 200
 """A file name may have 255 bytes; the rest is for a prefix and for temporary names."""
 
-_KEPT: Final = frozenset(string.ascii_letters + string.digits + "-_")
+_TO_BE_ESCAPED: Final = re.compile("[^A-Za-z0-9_-]")
 _HASH_DIGITS: Final = 32
 _SHORTENED: Final = "%~"
 """Separates a shortened name from its hash; no other segment contains it."""
@@ -62,7 +61,7 @@ _NO_CONTAINERS: Final = ("conmon",)
 
 def segment(name: str) -> str:
     """Return the name as one path segment; different names have different segments."""
-    escaped = "".join(letter if letter in _KEPT else _escaped(letter) for letter in name)
+    escaped = _TO_BE_ESCAPED.sub(_escaped, name)
     if not escaped:
         return "%"
     if len(escaped) <= LONGEST_SEGMENT:
@@ -112,8 +111,8 @@ def _below(parent: str, name: str) -> str:
     return f"{parent}/{name}" if parent else name
 
 
-def _escaped(letter: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in letter.encode("utf-8", "surrogatepass"))
+def _escaped(letter: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in letter[0].encode("utf-8", "surrogatepass"))
 
 
 def pod_uid(name: str) -> str | None:

@@ -12,6 +12,7 @@ number above the largest int64 (Go parses ``1e400`` and then returns 0 as its va
 from __future__ import annotations
 
 from enum import Enum
+from functools import lru_cache
 from typing import Final
 
 from numalet.core.model.go_text import QuantityError, QuantityProblem
@@ -128,7 +129,8 @@ class Quantity(Value, eq=False):
 
     def canonical(self) -> Quantity:
         """Return the API server's form of the quantity: ``1.5Gi`` becomes ``1536Mi``."""
-        return _parse(_printed(self.defaulted()))
+        held = self.defaulted()
+        return _parse(_printed(held._mantissa, held._exponent, held._format))
 
     def exact_text(self) -> str:
         """Return a text that parses to this very quantity, with the same ``as_int64``."""
@@ -141,7 +143,8 @@ class Quantity(Value, eq=False):
     def go_struct(self) -> str:
         """Return Go's text of the raw structure: ``{{17 0} {<nil>}  DecimalSI}``."""
         if self._is_big:
-            return f"{{{{0 0}} {{{_printed(self)}}} {self._kept} {self._format.value}}}"
+            printed = _printed(self._mantissa, self._exponent, self._format)
+            return f"{{{{0 0}} {{{printed}}} {self._kept} {self._format.value}}}"
         held = f"{{{self._mantissa} {self._exponent}}}"
         return f"{{{held} {{<nil>}} {self._kept} {self._format.value}}}"
 
@@ -190,7 +193,7 @@ class Quantity(Value, eq=False):
 
     def __str__(self) -> str:
         """Return Go's text: the kept text if it was canonical, else a computed one."""
-        return self._kept or _printed(self)
+        return self._kept or _printed(self._mantissa, self._exponent, self._format)
 
     def __repr__(self) -> str:
         return f"Quantity({str(self)!r})"
@@ -247,6 +250,8 @@ def _without_tens(mantissa: int, exponent: int) -> tuple[int, int]:
     return mantissa, exponent
 
 
+# Pods of one workload repeat the same few amounts.
+@lru_cache(maxsize=1024)
 def _parse(text: str) -> Quantity:
     if len(text) > LONGEST_TEXT:
         raise QuantityError(text, QuantityProblem.TOO_LONG)
@@ -367,19 +372,19 @@ def _refuse_too_large(text: str, mantissa: int, exponent: int) -> None:
         raise QuantityError(text, QuantityProblem.TOO_LARGE)
 
 
-def _printed(quantity: Quantity) -> str:
+@lru_cache(maxsize=1024)
+def _printed(mantissa: int, exponent: int, way: QuantityFormat) -> str:
     """Return the canonical text. Kubelet v1.32: ``Quantity.CanonicalizeBytes``."""
-    mantissa, exponent = quantity._mantissa, quantity._exponent
     if mantissa == 0:
         return "0"
-    if quantity._format is QuantityFormat.BINARY_SI:
+    if way is QuantityFormat.BINARY_SI:
         whole, rest = divmod(mantissa * 10 ** max(exponent, 0), 10 ** max(-exponent, 0))
         if rest == 0 and abs(whole) >= 1024:
             return _printed_binary(whole)
     mantissa, exponent = _without_tens(mantissa, exponent)
     mantissa *= 10 ** (exponent % 3)
     exponent -= exponent % 3
-    if quantity._format is not QuantityFormat.DECIMAL_EXPONENT and exponent in _DECIMAL_NAMES:
+    if way is not QuantityFormat.DECIMAL_EXPONENT and exponent in _DECIMAL_NAMES:
         return f"{mantissa}{_DECIMAL_NAMES[exponent]}"
     return f"{mantissa}e{exponent}" if exponent else str(mantissa)
 

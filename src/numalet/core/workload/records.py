@@ -121,6 +121,12 @@ class Records(Mapping[str, PodRecord]):
     def items(self) -> ItemsView[str, PodRecord]:
         return self._by_uid.items()
 
+    def changed_since(self, before: Records) -> list[str]:
+        """Uids of new and replaced records in order. Records are compared by identity."""
+        # In the dictionaries themselves, because the agent asks about thousands of pods per commit.
+        old = before._by_uid.get
+        return [uid for uid, record in self._by_uid.items() if old(uid) is not record]
+
     def named(self, namespace: str, name: str) -> PodRecord | None:
         """Return the record of a pod by name; prefer one without a deletion."""
         leaving = None

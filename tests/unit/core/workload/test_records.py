@@ -44,6 +44,14 @@ def test_changes_are_those_of_a_dictionary(changes: list[tuple[str, bool]]) -> N
         assert made.named("default", "a") == Records(plain).named("default", "a")
 
 
+def test_new_and_replaced_records_have_changed() -> None:
+    before = Records({uid: record(uid, uid) for uid in "uvw"})
+    replaced = replace(record("v", "v"), resource_version=1)
+    after = before.without("u").with_record(replaced).with_record(record("x", "x"))
+    assert after.changed_since(before) == ["v", "x"]
+    assert after.changed_since(after) == []
+
+
 def test_a_pod_that_stays_comes_before_one_that_goes() -> None:
     leaving, staying = record("u", "a", leaves=True), record("v", "a")
     records = Records({"u": leaving, "v": staying})

@@ -42,6 +42,8 @@ _FOREVER_SECONDS: Final = 1e9
 _NEXT_TRY: Final = timedelta(seconds=1)
 """Delay before an end that could not be saved is tried again."""
 _STARTS_KEPT: Final = 10_000
+_MANY_FILES: Final = 50
+"""More of them block the event loop noticeably."""
 
 
 class FakeProgram(Value):
@@ -230,9 +232,14 @@ class FakeRuntime:
         )
 
     async def forget(self, pod_uid: str) -> None:
+        keys = [key for key in self._entries if key.pod_uid == pod_uid]
         if self._folder is not None:
-            await asyncio.to_thread(fake_files.forget, self._folder, pod_uid)
-        for key in [key for key in self._entries if key.pod_uid == pod_uid]:
+            # A thread costs more than the removal of a few files.
+            if len(keys) > _MANY_FILES:
+                await asyncio.to_thread(fake_files.forget, self._folder, pod_uid)
+            else:
+                fake_files.forget(self._folder, pod_uid)
+        for key in keys:
             del self._entries[key]
         pod = cgroup_paths.pod_segment(pod_uid)
         for path in [path for path in self.tree if path.endswith(pod)]:

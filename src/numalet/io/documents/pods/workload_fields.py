@@ -224,6 +224,9 @@ def _report_not_kept(value: object, place: Place, findings: Findings, depth: int
 
 def _is_kept(value: object) -> bool:
     match value:
+        # The texts first: most values and all names are texts.
+        case str():
+            return value.isascii() or _SURROGATE.search(value) is None
         case None | bool():
             return True
         case int():
@@ -231,7 +234,5 @@ def _is_kept(value: object) -> bool:
             return -(2**63) <= value < 2**64
         case float():
             return math.isfinite(value)
-        case str():
-            return value.isascii() or _SURROGATE.search(value) is None
         case _:
             return False
