@@ -164,7 +164,7 @@ def _run(pieces: CheckInputs, options: CheckOptions) -> int:
 
 
 def _run_upgrade(pieces: CheckInputs, after: str, options: CheckOptions, *, is_one: bool) -> int:
-    from numalet.cli import upgrade_view
+    from numalet.cli import output, upgrade_view
     from numalet.core.model.findings import Location
     from numalet.insight.usecases import upgrading
     from numalet.io.documents.kubelet import kubelet_version
@@ -176,6 +176,7 @@ def _run_upgrade(pieces: CheckInputs, after: str, options: CheckOptions, *, is_o
         ).bad_input()
     release = kubelet_version.of_name(after, "--and")
     upgrade = upgrading.upgrade(pieces, release)
+    output.show_findings(upgrade.notes)
     match options.output:
         case CheckFormat.TABLE:
             upgrade_view.print_changes(upgrade)

@@ -40,6 +40,7 @@ class RestoreCheckOptions(Options):
     pods: list[str] = _PODS_THAT_RUN
     pod_choice: PodChoice
     output: OutputFormat = RESULT
+    ignore_kubelet: bool = kubelet.IGNORE_KUBELET
     flags: kubelet.KubeletFlags
 
 
@@ -60,6 +61,7 @@ class UpgradeCheckOptions(Options):
     devices: DeviceOptions
     strict: bool = STRICT
     output: OutputFormat = RESULT
+    ignore_kubelet: bool = kubelet.IGNORE_KUBELET
     flags: kubelet.KubeletFlags
 
 
@@ -72,6 +74,7 @@ class RebaseOptions(Options):
     config: Path | None = kubelet.CONFIG_FILE
     machine: MachineOptions
     output: OutputFormat = RESULT
+    ignore_kubelet: bool = kubelet.IGNORE_KUBELET
     flags: kubelet.KubeletFlags
 
 
@@ -99,7 +102,7 @@ def upgrade_check(options: UpgradeCheckOptions) -> None:
     Shows whether the new kubelet starts with them, the lost records, the running pods that it
     admits again, and whether the old kubelet would start again afterwards.
     """
-    from numalet.cli import upgrade_view
+    from numalet.cli import output, upgrade_view
     from numalet.core.config.releases.table import NEWEST
     from numalet.insight.usecases import state_doctor, upgrading
     from numalet.insight.usecases.checking import CheckInputs
@@ -114,8 +117,11 @@ def upgrade_check(options: UpgradeCheckOptions) -> None:
         pods=tuple(options.pods),
         **options.pod_choice.fields(),
         **options.devices.fields(),
+        state_dir=options.path if options.path.is_dir() else None,
+        uses_kubelet=not options.ignore_kubelet,
     )
     upgrade = upgrading.upgrade(pieces, second, first, files=state_doctor.read(options.path).files)
+    output.show_findings(upgrade.notes)
     if options.output is OutputFormat.TABLE:
         upgrade_view.print_changes(upgrade)
     else:
@@ -149,7 +155,9 @@ def _kubelet(options: RestoreCheckOptions | RebaseOptions) -> Kubelet:
     from numalet.insight.usecases import state_doctor
 
     config = options.flags.sources(options.config)
-    return state_doctor.load_kubelet(options.machine.choice(), config, options.path)
+    uses_kubelet = not options.ignore_kubelet
+    machine = options.machine.choice()
+    return state_doctor.load_kubelet(machine, config, options.path, uses_kubelet=uses_kubelet)
 
 
 def _checked(

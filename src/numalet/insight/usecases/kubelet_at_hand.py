@@ -84,12 +84,44 @@ def used(
     Raises:
         BadInput: The configuration of the kubelet cannot be read.
     """
+    kubelet, process = _configured(sources, is_live=is_live, root=root, proc=proc)
+    if process is None:
+        return kubelet
+    notes: list[Finding] = []
+    files = {} if root is not None else _files_of(process, notes)
+    known = _devices_of(process, notes)
+    parts = [] if root is not None else [_described(files, process)]
+    parts.append(numbers.counted(sum(map(len, (known or {}).values())), "device"))
+    return replace(
+        kubelet,
+        files=files,
+        known_pods=kubelet_pod_folders.uids(process.seen_as) if root is None else None,
+        devices=known,
+        notes=(_used_note(process, kubelet.sources, *parts), *notes),
+    )
+
+
+def used_configuration(sources: ConfigSources, *, is_live: bool, root: Path) -> UsedKubelet:
+    """Return the configuration alone, for a question about the state files in ``root``.
+
+    Otherwise like ``used``. Raises ``BadInput``.
+    """
+    kubelet, process = _configured(sources, is_live=is_live, root=root)
+    if process is None:
+        return kubelet
+    return replace(kubelet, notes=(_used_note(process, kubelet.sources),))
+
+
+def _configured(
+    sources: ConfigSources, *, is_live: bool, root: Path | None, proc: Path | None = None
+) -> tuple[UsedKubelet, KubeletProcess | None]:
+    """Return the used configuration, and the kubelet's process if it is used."""
     proc = proc or kubelets.PROC
     is_its_own = _COMMAND_LINE.fullmatch(str(sources.config_file)) is not None
     is_named = sources.config_file or sources.config_dir or sources.base is Base.FLAGS_ONLY
     # A configuration of the user is about another kubelet than that of this machine.
     if not is_live or (is_named and not is_its_own):
-        return UsedKubelet(sources=sources)
+        return UsedKubelet(sources=sources), None
     here = [*_processes(sources, root, proc, is_live=True)]
     if not here:
         every = [each.who for each in kubelets.processes(proc)]
@@ -97,7 +129,7 @@ def used(
             f"several kubelets run on this machine ({'; '.join(every)}), and numalet uses none of "
             "them; choose one with -c /proc/PID/cmdline"
         )
-        return UsedKubelet(sources=sources, notes=(several,) if len(every) > 1 else ())
+        return UsedKubelet(sources=sources, notes=(several,) if len(every) > 1 else ()), None
     process = here[0]
     # Settings inside another program (k3s, for example) are not on its command line.
     if not process.is_alone:
@@ -105,40 +137,28 @@ def used(
             f"numalet does not use the kubelet of this machine ({process.who}), because some of "
             "its settings are not on a command line; name its configuration with -c"
         )
-        return UsedKubelet(sources=sources, notes=(inside,))
+        return UsedKubelet(sources=sources, notes=(inside,)), None
     own = kubelets.config_sources(process.seen_as, process) or ConfigSources(base=Base.FLAGS_ONLY)
-    notes: list[Finding] = []
-    files = {} if root is not None else _files_of(process, notes)
-    known = _devices_of(process, notes)
-    found = sum(map(len, (known or {}).values()))
-    return UsedKubelet(
-        sources=replace(
-            sources,
-            config_file=_readable(own.config_file, process),
-            config_dir=own.config_dir,
-            flags=(*own.flags, *sources.flags),
-            base=Base.FILE if own.config_file or own.config_dir else own.base,
-        ),
-        files=files,
-        known_pods=kubelet_pod_folders.uids(process.seen_as) if root is None else None,
-        devices=known,
-        notes=(
-            _used_note(process, own, files, found),
-            *notes,
-        ),
+    configured = replace(
+        sources,
+        config_file=_readable(own.config_file, process),
+        config_dir=own.config_dir,
+        flags=(*own.flags, *sources.flags),
+        base=Base.FILE if own.config_file or own.config_dir else own.base,
     )
+    return UsedKubelet(sources=configured), process
 
 
-def _used_note(
-    process: KubeletProcess, own: ConfigSources, files: Mapping[str, str], device_count: int
-) -> Finding:
+def _described(files: Mapping[str, str], process: KubeletProcess) -> str:
+    if not files:
+        return "no state files"
+    return f"{numbers.counted(len(files), 'state file')} in {process.root_dir}"
+
+
+def _used_note(process: KubeletProcess, own: ConfigSources, *more: str) -> Finding:
     config = "its flags" if own.config_file is None else str(own.config_file)
-    state = "no state files"
-    if files:
-        state = f"{numbers.counted(len(files), 'state file')} in {process.root_dir}"
-    devices = numbers.counted(device_count, "device")
     return input_error.Assumed(
-        f"numalet uses this machine's kubelet ({process.who}): {config}; {state}; {devices}; "
+        f"numalet uses this machine's kubelet ({process.who}): {'; '.join((config, *more))}; "
         "--ignore-kubelet turns this off"
     )
 

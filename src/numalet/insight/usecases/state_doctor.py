@@ -19,6 +19,7 @@ from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.node_constraints import NodeIdentity
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value
+from numalet.insight.usecases import kubelet_at_hand
 from numalet.insight.usecases.kubelet_at_hand import with_kubelets
 from numalet.io import kubelets
 from numalet.io.documents.cluster import node_labels as node_identities
@@ -82,12 +83,15 @@ class ReplacedStateFile(Value):
 
 
 class Kubelet(Value):
+    """``about_running``: notes about the kubelet of this machine."""
+
     config: LoadedConfig
     machine: LoadedMachine
+    about_running: tuple[Finding, ...] = ()
 
     @property
     def notes(self) -> tuple[Finding, ...]:
-        return (*self.machine.reading_notes, *self.config.warnings)
+        return (*self.about_running, *self.machine.reading_notes, *self.config.warnings)
 
 
 class PodsSeenAgain(Value):
@@ -166,20 +170,24 @@ def _kind_of(path: Path, text: str) -> str:
 
 
 def load_kubelet(
-    machine: MachineChoice, config: ConfigSources, root: Path | None = None
+    machine: MachineChoice, config: ConfigSources, root: Path, *, uses_kubelet: bool = True
 ) -> Kubelet:
     """Read configuration and machine of a kubelet; ``root`` may be its directory.
+
+    With ``uses_kubelet`` a kubelet on this machine provides the configuration if no other is named.
 
     Raises:
         BadInput: With everything that is wrong in either.
     """
     findings = Findings()
     opened = findings.collect(machine.open)
-    sources = with_kubelets(config, is_live=machine.text is None, root=root)
+    is_live = machine.text is None
+    used = kubelet_at_hand.used_configuration(config, is_live=is_live and uses_kubelet, root=root)
+    sources = with_kubelets(used.sources, is_live=is_live, root=root)
     loaded = findings.collect(partial(kubelet_config.load, sources))
     if opened is None or loaded is None:
         raise BadInput(findings.all)
-    return Kubelet(loaded, opened)
+    return Kubelet(loaded, opened, used.notes)
 
 
 def release_of(

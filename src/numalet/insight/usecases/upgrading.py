@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from numalet.core.config.releases.release import Release
+from numalet.core.model.findings import Finding
 from numalet.core.model.value import Value, replace
 from numalet.insight.lint import rows
 from numalet.insight.lint.rows import FindingRow
@@ -17,13 +18,15 @@ from numalet.insight.usecases.checking import CheckInputs
 class Upgrade(Value):
     """The changes that are not ignored, in words, and the number of compared pods.
 
-    ``ignored_count`` is the number of changes that an option or a comment ignores.
+    ``ignored_count`` is the number of changes that an option or a comment ignores; ``notes`` are
+    about the kubelet of this machine.
     """
 
     compared: ReleasesCompared
     rows: tuple[FindingRow, ...]
     pod_count: int
     ignored_count: int = 0
+    notes: tuple[Finding, ...] = ()
 
     def fails(self, *, strict: bool = False) -> bool:
         """Return whether there is an error (``strict``: or a warning)."""
@@ -58,4 +61,5 @@ def upgrade(
         subjects = [replace(each, state_files=files) for each in subjects]
     compared = compare.compare(*subjects)
     counted, ignored_count = checking.counted_rows(pieces, compared.changes)
-    return Upgrade(compared, counted, len(first.subject.pods), ignored_count)
+    pod_count = len(first.subject.pods)
+    return Upgrade(compared, counted, pod_count, ignored_count, parts.kubelet.notes)

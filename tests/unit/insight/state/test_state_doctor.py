@@ -145,8 +145,10 @@ def test_a_directory_in_which_a_kubelet_works_is_left_alone(
 def test_everything_wrong_with_machine_and_configuration_is_said_at_once(tmp_path: Path) -> None:
     machine = MachineChoice(str(tmp_path / "missing"))
     with pytest.raises(BadInput) as bad:
-        state_doctor.load_kubelet(machine, ConfigSources(config_file=tmp_path / "none.yaml"))
+        state_doctor.load_kubelet(
+            machine, ConfigSources(config_file=tmp_path / "none.yaml"), tmp_path
+        )
 
     assert codes(bad) == ["input/not-found", "document/unreadable"]
-    loaded = state_doctor.load_kubelet(MachineChoice("1n2c"), ConfigSources())
+    loaded = state_doctor.load_kubelet(MachineChoice("1n2c"), ConfigSources(), tmp_path)
     assert [note.code for note in loaded.notes] == ["machine/note-memory-assumed"]

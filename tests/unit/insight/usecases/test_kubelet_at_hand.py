@@ -254,3 +254,25 @@ def test_check_judges_the_kubelet_of_this_machine(
     named = tmp_path / "named.yaml"
     named.write_text("cpuManagerPolicy: none\n")
     assert "statik" not in numalet("check", "-o", "json", "-c", str(named)).out
+
+
+def test_state_commands_use_the_configuration_of_the_kubelet_of_this_machine(
+    proc: Path, root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not Path("/sys/devices/system/cpu/cpu0").exists():
+        pytest.skip("there is no /sys here")
+    process = start(proc, root)
+    (root / "config.yaml").write_text("cpuManagerPolicy: statik\n")
+    numalet = Runner(capsys)
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    (copy / device_file.FILE_NAME).write_text(device_file.write(HELD))
+
+    for command in ("restore-check", "rebase", "upgrade-check"):
+        for path in (root, copy, copy / device_file.FILE_NAME):
+            told = numalet("state", command, str(path))
+            assert f"(process {process.name}, kubelet): " in told.err + told.out, command
+            assert "statik" in told.err + told.out, command
+            for other in (["--ignore-kubelet"], ["-m", "2n8c1t", "--memory-per-node", "8Gi"]):
+                told = numalet("state", command, str(path), *other)
+                assert "statik" not in told.err + told.out, command
