@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache, partial
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -20,7 +21,7 @@ from numalet.drawing import node_drawing
 from numalet.insight.explain import largest_pod
 from numalet.insight.explain.largest_pod import LargestPod
 from numalet.insight.maps import finding, room
-from numalet.insight.maps.node_map import ColoursBy, MapPod
+from numalet.insight.maps.node_map import ColoursBy, MapPod, NodeMap
 from numalet.pages import templating
 from numalet.wording import numbers
 
@@ -96,33 +97,39 @@ def routes(shown: ShownSources) -> list[Route]:
 
     async def node(request: Request) -> Response:
         view = source.view()
-        query = request.query_params
-        opened = _opened(query.get("open", ""))
-        words = query.get("find", "")[:_LONGEST_WORDS]
-        colours_by = next((each for each in ColoursBy if each.value == query.get("colours")), _POD)
-        is_narrow = query.get("width") == _NARROW
-        found = finding.find(view.chart, words)
-        link = partial(
-            _address, words=words, colours_by=colours_by, width=_NARROW if is_narrow else ""
-        )
-        chart = value.replace(view.chart, colours_by=colours_by)
-        width_px = _NARROW_PX if is_narrow else _WIDE_PX
-        drawing = node_drawing.draw(chart, width_px=width_px, opened=opened, link=link, found=found)
+        chosen = _drawn(view.chart, request.query_params)
+        pods, pool = view.chart.pods, view.chart.pool
         return shown.page(
-            "node.html",
-            title=view.title,
-            page="/node",
-            drawing=templating.trusted(drawing),
-            is_narrow=is_narrow,
-            other_width=link(opened, width="" if is_narrow else _NARROW),
-            found=found.sentence,
-            words=words,
-            colours_by=colours_by.value,
-            opened=",".join(map(str, sorted(opened))),
-            pods=view.chart.pods,
+            "node.html", title=view.title, page="/node", pods=pods, pool=pool, **chosen
         )
 
     return [Route("/", overview), Route("/node", node)]
+
+
+def _drawn(chart: NodeMap, query: QueryParams) -> dict[str, Any]:
+    """Return the drawing as the address wants it, and what its form and links need."""
+    opened = _opened(query.get("open", ""))
+    words = query.get("find", "")[:_LONGEST_WORDS]
+    colours_by = next((each for each in ColoursBy if each.value == query.get("colours")), _POD)
+    is_narrow = query.get("width") == _NARROW
+    found = finding.find(chart, words)
+    link = partial(_address, words=words, colours_by=colours_by, width=_NARROW if is_narrow else "")
+    drawing = node_drawing.draw(
+        value.replace(chart, colours_by=colours_by),
+        width_px=_NARROW_PX if is_narrow else _WIDE_PX,
+        opened=opened,
+        link=link,
+        found=found,
+    )
+    return {
+        "drawing": templating.trusted(drawing),
+        "is_narrow": is_narrow,
+        "other_width": link(opened, width="" if is_narrow else _NARROW),
+        "found": found.sentence,
+        "words": words,
+        "colours_by": colours_by.value,
+        "opened": ",".join(map(str, sorted(opened))),
+    }
 
 
 def _opened(text: str) -> frozenset[int]:

@@ -24,6 +24,7 @@ from numalet.insight.maps.node_map import (
     NumaBlock,
 )
 from numalet.insight.maps.resource_maps import CpuCell, CpuUse
+from numalet.insight.maps.shared_pool import PooledPod, SharedPool
 
 _COLUMN_PX: Final = 160
 _ROW_PX: Final = 32
@@ -87,6 +88,7 @@ _NODE: Final = NodeMap(
         for at, use in enumerate(DeviceUse)
     ),
     pods=_PODS,
+    pool=SharedPool(frozenset({0, 8, *range(4, 8), *range(12, 16)}), (PooledPod("ns/job", 2500),)),
 )
 
 

@@ -16,7 +16,7 @@ from numalet.drawing.node import cpus, devices, holders, layout, margins, memory
 from numalet.drawing.node.layout import GAP_PX, Section, Tile
 from numalet.drawing.node.pen import LINE_PX, PAD_PX, STYLE, Box, Link, Pen, add_patterns
 from numalet.insight.maps import accelerator_memory, finding
-from numalet.insight.maps.finding import Found
+from numalet.insight.maps.finding import SearchResult
 from numalet.insight.maps.node_map import NodeMap
 from numalet.wording import numbers
 
@@ -35,7 +35,7 @@ def draw(
     opened: Collection[int] = (),
     prefix: str = "",
     link: Link | None = None,
-    found: Found = finding.NOTHING,
+    found: SearchResult = finding.NOTHING,
 ) -> str:
     """Draw this node, 400 to 1,600 px wide, as high as necessary.
 
@@ -73,11 +73,13 @@ def draw(
         heading = "Devices at several or unknown NUMA nodes"
         pen.line(picture, heading, Box(0, top, width), "heading")
         top = devices.mark(pen, picture, others, Box(0, top + 20, width)) + GAP_PX
+    if chart.pool.cpus:
+        top = margins.shared_pool(pen, picture, top, width) + GAP_PX
     if pen.holders and not is_above:
         top = margins.legend_of_holders(pen, picture, top, width) + GAP_PX
     if margins.has_distances(pen):
         top = margins.distances(pen, picture, top, width) + GAP_PX
-    margins.mark_found(picture, found)
+    margins.mark_result(picture, found)
     height = svg.number(max(top - GAP_PX + 1, 1))
     picture.set("height", height)
     picture.set("viewBox", f"-1 -1 {width + 2} {svg.number(float(height) + 2)}")

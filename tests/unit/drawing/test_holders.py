@@ -44,9 +44,9 @@ def test_letters_differ_where_colours_repeat() -> None:
 def test_pods_of_one_namespace_are_one_holder_on_request() -> None:
     pods = (_pod(1, "b"), _pod(2, ""), _pod(3, "b"))
     chart = NodeMap(title="", nodes=(), pods=pods, colours_by=ColoursBy.NAMESPACE)
-    assert _letters(chart) == {"u2": "A", "u1": "B", "u3": "B"}
+    assert _letters(chart) == {"u1": "A", "u3": "A", "u2": "B"}
     names = [holder.name for holder in holders.by_uid(chart).values()]
-    assert names == ["namespace not known", "b", "b"]
+    assert names == ["b", "b", "namespace not known"]
 
 
 def test_pods_of_one_qos_class_are_one_holder_on_request() -> None:

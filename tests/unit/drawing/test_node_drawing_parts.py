@@ -12,7 +12,7 @@ from numalet.core.model.machine_queries import NodeClass
 from numalet.drawing import node_drawing
 from numalet.drawing.node import layout
 from numalet.insight.maps import accelerator_memory
-from numalet.insight.maps.finding import Found
+from numalet.insight.maps.finding import SearchResult
 from numalet.insight.maps.node_map import (
     DeviceUse,
     MapDevice,
@@ -23,6 +23,7 @@ from numalet.insight.maps.node_map import (
     NumaBlock,
 )
 from numalet.insight.maps.resource_maps import CpuCell, CpuUse
+from numalet.insight.maps.shared_pool import PooledPod
 from values import node_charts
 
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -290,22 +291,36 @@ def test_rows_of_cpus_have_the_numbers_of_their_ends() -> None:
     assert words[words.index("0") :][:4] == ["0", "7", "16", "23"]
 
 
-def _rings(chart: NodeMap, found: Found) -> list[Element]:
+def _rings(chart: NodeMap, found: SearchResult) -> list[Element]:
     read = ElementTree.fromstring(node_drawing.draw(chart, found=found))
     return [each for each in read.iter() if each.get("class") == "found"]
 
 
 def test_what_is_found_has_a_ring() -> None:
     chart = node_charts.held()
-    assert len(_rings(chart, Found(cpus=frozenset({2})))) == 1
-    assert len(_rings(chart, Found(device_ids={"gpu0"}))) == 1
+    assert len(_rings(chart, SearchResult(cpus=frozenset({2})))) == 1
+    assert len(_rings(chart, SearchResult(device_ids={"gpu0"}))) == 1
     (web,) = [pod.uid for pod in chart.pods if pod.name == "web"]
-    assert len(_rings(chart, Found(pod_uids={web}))) == 2
-    assert _rings(chart, Found()) == []
+    assert len(_rings(chart, SearchResult(pod_uids={web}))) == 2
+    assert _rings(chart, SearchResult()) == []
 
 
 def test_a_cpu_that_is_found_opens_its_numa_node() -> None:
     chart = node_charts.machine("64n4c2t")
-    found = Found(nodes=frozenset({5}), cpus=frozenset({20}))
+    found = SearchResult(nodes=frozenset({5}), cpus=frozenset({20}))
     assert 'data-cpu="20"' in node_drawing.draw(chart, found=found)
     assert len(_rings(chart, found)) == 1
+
+
+def test_the_shared_pool_has_its_load_as_a_bar_and_is_named_on_each_numa_node() -> None:
+    chart = node_charts.held()
+    pool = replace(chart.pool, pods=(PooledPod("ns/log", 1000 * len(chart.pool.cpus) // 2),))
+    picture = node_drawing.draw(replace(chart, pool=pool))
+    assert f"shared pool: 16 of {len(pool.cpus)} CPUs, 1 pod" in _words(picture)
+    bars = [
+        each for each in ElementTree.fromstring(picture).iter(f"{_SVG}rect")
+        if "".join(each.itertext()) == pool.sentence
+    ]  # fmt: skip
+    whole, used = (float(each.attrib["width"]) for each in bars)
+    assert used == whole / 2
+    assert "No pod runs on them." in _words(node_drawing.draw(chart))

@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element
 from numalet.core.model import cpu_set
 from numalet.core.model.value import Value
 from numalet.drawing import svg
-from numalet.drawing.node.pen import BAR_PX, SMALL_PX, Box, Pen, unheld_class
+from numalet.drawing.node.pen import BAR_PX, LINE_PX, SMALL_PX, Box, Pen, unheld_class
 from numalet.insight.maps.node_map import NumaBlock
 from numalet.insight.maps.resource_maps import CpuCell, CpuUse
 from numalet.wording import numbers
@@ -40,6 +40,12 @@ def mark(pen: Pen, group: Element, blocks: Sequence[NumaBlock], place: Box) -> f
     listed = cpu_set.text(cell.cpu for cell in cells)
     end = pen.paragraph(group, f"{words}: {listed}", place)
     below = Box(place.left, end, place.width)
+    pool = pen.chart.pool
+    if pool.pods and (here := len(pool.cpus.intersection(cell.cpu for cell in cells))):
+        pods = numbers.counted(len(pool.pods), "pod")
+        shared = f"shared pool: {here} of {len(pool.cpus)} CPUs, {pods}"
+        pen.line(group, shared, below, "figure", full=pool.sentence)
+        below = Box(place.left, end + LINE_PX, place.width)
     block = blocks[0]
     if len(blocks) == 1 and (pen.cells or block.node_id in pen.opened):
         grid = _grid(block, place.width, is_opened=block.node_id in pen.opened)

@@ -12,7 +12,7 @@ from typing import Final
 
 from numalet.core.model.value import Value
 from numalet.drawing import tokens
-from numalet.insight.maps import node_map
+from numalet.insight.maps import finding
 from numalet.insight.maps.node_map import ColoursBy, MapPod, NodeMap
 from numalet.wording import numbers
 
@@ -51,7 +51,7 @@ def by_uid(chart: NodeMap) -> Mapping[str, Holder]:
 def words(holder: Holder) -> str:
     """Return the line of the legend: the name, and all CPUs, memory and devices of its pods."""
     count = "" if len(holder.pods) == 1 else numbers.counted(len(holder.pods), "pod")
-    held = "; ".join(filter(None, (count, node_map.holdings(holder.pods))))
+    held = "; ".join(filter(None, (count, finding.holdings(holder.pods))))
     return f"{holder.name}: {held}" if held else holder.name
 
 

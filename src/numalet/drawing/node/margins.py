@@ -10,8 +10,8 @@ from numalet.core.model import cpu_set, numa_mask
 from numalet.drawing import svg
 from numalet.drawing.node import holders
 from numalet.drawing.node.layout import GAP_PX, MINI_GAP_PX, MINI_PX
-from numalet.drawing.node.pen import LINE_PX, SMALL_PX, Box, Pen, unheld_class
-from numalet.insight.maps.finding import Found
+from numalet.drawing.node.pen import BAR_PX, LINE_PX, SMALL_PX, Box, Pen, unheld_class
+from numalet.insight.maps.finding import SearchResult
 from numalet.insight.maps.node_map import DeviceUse, NumaBlock, Unheld
 from numalet.insight.maps.resource_maps import CpuUse
 from numalet.wording import numbers
@@ -20,6 +20,7 @@ _WHOLE_MARKS: Final = {"data-bytes", "data-device", "data-devices", "data-cpus"}
 _SWATCH_PX: Final = 12
 _WIDE_SWATCH_PX: Final = 22
 _COLUMN_PX: Final = 300
+_POOL_PX: Final = 320
 _MOST_IN_MATRIX: Final = 16
 _ROW_PX: Final = 20
 _UNHELD: Final = {
@@ -67,8 +68,20 @@ def legend_of_holders(pen: Pen, picture: Element, top_px: float, width_px: int) 
     return top + 4
 
 
-def mark_found(picture: Element, found: Found) -> None:
-    """Draw a ring around every mark of what a reader looks for."""
+def shared_pool(pen: Pen, picture: Element, top_px: float, width_px: int) -> float:
+    """Draw the shared pool: a bar with the sum of requests, its CPUs and pods; return the end."""
+    pool = pen.chart.pool
+    end = pen.paragraph(picture, pool.sentence, Box(0, top_px, width_px))
+    bar = Box(0, end, min(_POOL_PX, width_px), BAR_PX)
+    load = min(pool.cpu_milli / (1000 * len(pool.cpus)), 1)
+    pen.rect(picture, bar, "free", pool.sentence)
+    if load:
+        pen.rect(picture, Box(0, end, bar.width * load, BAR_PX), "holder", pool.sentence)
+    return end + BAR_PX
+
+
+def mark_result(picture: Element, found: SearchResult) -> None:
+    """Draw a ring around every mark of what a reader searches for."""
     for mark in [*picture.iter()]:
         cpus = cpu_set.parse(mark.get("data-cpu", mark.get("data-cpus", "")))
         is_of_pod = mark.get("data-pod") in found.pod_uids and (

@@ -25,10 +25,10 @@ from numalet.core.node.node import NO_DEVICES, Devices, Node
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
-from numalet.insight.maps import pod_sums, resource_maps
+from numalet.insight.maps import pod_sums, resource_maps, shared_pool
 from numalet.insight.maps.pod_sums import PodSums
 from numalet.insight.maps.resource_maps import CpuCell, NodeCpus
-from numalet.wording import numbers
+from numalet.insight.maps.shared_pool import NO_POOL, SharedPool
 
 _NOTHING_HELD: Final = Snapshot()
 _PCI_ADDRESS: Final = re.compile(
@@ -155,18 +155,6 @@ class MapPod(Value, kw_only=True):
         return pod_title(self.namespace, self.name, self.uid)
 
 
-def holdings(pods: Collection[MapPod]) -> str:
-    """Return all CPUs, memory and devices of these pods: ``CPUs 2-3, 18-19; 8Gi; gpu0``."""
-    cpus = frozenset[int]().union(*(pod.cpus for pod in pods))
-    parts = [numbers.cpus(cpus).replace(",", ", ")] if cpus else []
-    for resource in sorted({name for pod in pods for name in pod.memory_bytes}, reverse=True):
-        if size := sum(pod.memory_bytes.get(resource, 0) for pod in pods):
-            pages = "" if resource == resources.MEMORY else f" of {resource}"
-            parts.append(f"{numbers.rounded_size(size)}{pages}")
-    parts += [", ".join(ids) for pod in pods for _, ids in sorted(pod.devices.items())]
-    return "; ".join(parts)
-
-
 def pod_title(namespace: str, name: str, uid: str) -> str:
     """Return ``namespace/name``; state files have neither, only the uid."""
     return f"{namespace}/{name}" if namespace else f"unknown pod {uid[:8]}"
@@ -187,6 +175,7 @@ class NodeMap(Value, kw_only=True):
     socket_count: int = 0
     cpus: Unheld = Unheld.FREE
     memory: Unheld = Unheld.FREE
+    pool: SharedPool = NO_POOL
     colours_by: ColoursBy = ColoursBy.POD
 
     def pod(self, uid: str) -> MapPod | None:
@@ -226,6 +215,7 @@ def of_node(node: Node, title: str, known: Mapping[str, Pod] | None = None) -> N
         kept_back=frozenset(machine.cpu_ids) - policy.allocatable if policy else cpu_set.EMPTY,
         cpus=Unheld.SHARED if policy is None else Unheld.FREE,
         memory=Unheld.FREE if node.snapshot.memory.nodes else Unheld.SHARED,
+        pool=shared_pool.of_node(node),
     )
 
 
@@ -239,6 +229,7 @@ def of_snapshot(
     kept_back: Collection[int] = (),
     cpus: Unheld = Unheld.FREE,
     memory: Unheld = Unheld.FREE,
+    pool: SharedPool = NO_POOL,
 ) -> NodeMap:
     """Return the map of a snapshot on this machine.
 
@@ -273,6 +264,7 @@ def of_snapshot(
         socket_count=machine.socket_count,
         cpus=cpus,
         memory=memory,
+        pool=pool,
     )
 
 

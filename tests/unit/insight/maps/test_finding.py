@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from numalet.insight.maps import finding, node_map
+from numalet.insight.maps.shared_pool import PooledPod
 from values import node_charts, shown_nodes
 from values.shown_nodes import GIB, guaranteed
 
@@ -55,7 +58,7 @@ def test_a_pod_by_its_name_or_a_part_of_it() -> None:
 
 def test_words_that_name_nothing() -> None:
     found = finding.find(node_charts.held(), "<nobody>")
-    assert found == finding.Found(sentence="Nothing here is called <nobody>.")
+    assert found == finding.SearchResult(sentence="Nothing here is called <nobody>.")
     assert finding.find(node_charts.held(), "  ") == finding.NOTHING
 
 
@@ -69,3 +72,12 @@ def test_what_differs_between_two_charts() -> None:
     assert (new.pod_uids, len(new.cpus)) == ({"uid-new"}, 4)
     # The same CPUs were free before.
     assert (old.pod_uids, old.cpus) == (set(), new.cpus)
+
+
+def test_a_pod_and_a_cpu_of_the_shared_pool() -> None:
+    chart = node_charts.held()
+    pooled = replace(chart, pool=replace(chart.pool, pods=(PooledPod("ns/log", 250),)))
+    assert finding.find(pooled, "log").sentence == "ns/log: on the shared pool of CPUs."
+    assert finding.find(pooled, "CPU 8").sentence == (
+        "CPU 8 is on NUMA node 1: no pod has it for itself, 1 pod may run on it."
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numalet
 from numalet.core.managers.memory.ledger import MemoryBlock, MemoryLedger, MemoryTable, NodeMemory
 from numalet.core.node.node import Node
@@ -9,7 +11,8 @@ from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.maps import node_map
 from numalet.insight.maps.node_map import DeviceUse, NodeMap, Unheld
 from numalet.insight.maps.resource_maps import CpuUse
-from values import builders
+from numalet.insight.maps.shared_pool import PooledPod
+from values import builders, node_charts
 
 _PODS = """
 {apiVersion: v1, kind: Pod, metadata: {name: near}, spec: {containers: [
@@ -145,3 +148,57 @@ def test_pods_that_hold_more_than_a_node_counts_share_what_it_counts() -> None:
     assert [(part.pod_uid, part.size_bytes) for part in bar.parts] == [("a", 3), ("b", 2)]
     assert (bar.free_bytes, bar.total_bytes) == (5, 10)
     assert [sum(pod.memory_bytes.values()) for pod in chart.pods] == [3, 4, 1]
+
+
+def _pooled(cpu_policy: str) -> NodeMap:
+    """Two NUMA nodes of four CPUs: a pod with two of them, two that share the rest."""
+    config = numalet.decode_config(
+        {"cpuManagerPolicy": cpu_policy, "reservedSystemCPUs": "0"}, "test"
+    )
+    node = numalet.start_node(config, numalet.open_machine("2n4c1t", memory_per_node="64Gi"))
+    assert isinstance(node, Node)
+    for name, resources in (
+        ("own", 'limits: {cpu: "2", memory: 1Gi}'),
+        ("log", "requests: {cpu: 250m}"),
+        ("idle", ""),
+    ):
+        manifest = f"""
+{{apiVersion: v1, kind: Pod, metadata: {{name: {name}}}, spec: {{containers: [
+  {{name: c, resources: {{{resources}}}}}]}}}}
+"""
+        (pod,) = numalet.read_pods(manifest, "test").pods
+        node, _ = node.admit(pod)
+    return node_map.of_node(node, "n")
+
+
+def test_the_shared_pool_has_the_pods_without_exclusive_cpus_and_their_requests() -> None:
+    pool = _pooled("static").pool
+    assert len(pool.cpus) == 6
+    assert [(pod.title, pod.cpu_milli) for pod in pool.pods] == [
+        ("default/log", 250),
+        ("default/idle", 0),
+    ]
+    assert pool.sentence == (
+        "Shared pool: CPUs 0, 3-7. 2 pods run on them and request 0.25 CPUs: "
+        "default/log, default/idle."
+    )
+
+
+def test_without_a_cpu_manager_all_pods_share_all_cpus() -> None:
+    pool = _pooled("none").pool
+    assert pool.cpus == frozenset(range(8))
+    assert [(pod.title, pod.cpu_milli) for pod in pool.pods] == [
+        ("default/own", 2000),
+        ("default/log", 250),
+        ("default/idle", 0),
+    ]
+
+
+def test_a_pool_without_pods_and_a_machine_without_a_kubelet() -> None:
+    pool = replace(_pooled("static").pool, pods=())
+    assert pool.sentence.endswith(". No pod runs on them.")
+    assert node_charts.machine("2n8c2t").pool.sentence == ""
+    one = replace(pool, pods=(PooledPod("a/b", 1000),))
+    assert one.sentence.endswith(". 1 pod runs on them and requests 1 CPU: a/b.")
+    many = replace(pool, pods=tuple(PooledPod(f"a/{at:02}", 0) for at in range(14)))
+    assert many.sentence.endswith(" a/11 and 2 more.")
