@@ -41,6 +41,25 @@ def test_all_people_can_use_it(visit: Callable[..., Visit], options: dict[str, A
             assert browsers.violations(page) == [], path
 
 
+_CUT: Final = """[...document.querySelectorAll(".fleet table, .fleet .drawn")]
+  .filter((each) => each.scrollWidth > each.clientWidth || !each.clientHeight).length"""
+
+
+def test_paper_has_every_column_and_the_shapes_that_were_asked_about(page: Page) -> None:
+    pods = [gpu_fleet.pod(uid, 2) for uid in "abcd"]
+    cluster = gpu_fleet.cluster(
+        [gpu_fleet.running("a-node-with-a-long-name.rack-7.example.com", pods, gone="ac")],
+        [gpu_fleet.pod("waits", 4)],
+    )
+    with dashboards.listening(application(None, StillFleet(cluster))) as url:
+        page.set_viewport_size({"width": 718, "height": 1000})
+        page.goto(f"{url}/fleet?resource=cpu&find=&pod=gpu:+1")
+        page.emulate_media(media="print")
+        assert page.locator("details table").is_visible()
+        assert page.evaluate(_CUT) == 0
+        assert page.evaluate("document.documentElement.scrollWidth") <= 718
+
+
 def test_the_keyboard_alone_asks_whether_a_pod_fits_and_opens_a_node(page: Page) -> None:
     name = "node-7.rack.example.com"
     cluster = gpu_fleet.cluster([gpu_fleet.running(name, [])])
