@@ -6,6 +6,7 @@ the machine alone needs none.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,9 @@ from lab.guest.groups import Group
 
 if TYPE_CHECKING:
     from running.agent_processes import Forks
+
+# On a busy machine systemd in a guest may answer later than after the usual 25 seconds.
+os.environ["SYSTEMD_BUS_TIMEOUT"] = "10min"
 
 
 @pytest.fixture(scope="session")
