@@ -21,7 +21,15 @@ from benchmarks import page
 
 from cluster import manifests, storm_scene
 from cluster.storm_scene import Scene
-from running import control_plane, control_plane_programs, extenders, fleet_observer, storms, wakers
+from running import (
+    control_plane,
+    control_plane_programs,
+    ending,
+    extenders,
+    fleet_observer,
+    storms,
+    wakers,
+)
 from running.control_plane import ControlPlane
 
 _GLANCE_SECONDS: Final = 0.005
@@ -86,6 +94,7 @@ def main() -> None:
     parser.add_argument("--cap", type=float, default=20.0, help="seconds after which a label wakes")
     parser.add_argument("--waker", action="store_true", help="numalet fleet wake is at work too")
     given = parser.parse_args()
+    ending.by_exception()
     programs = control_plane_programs.in_folder(given.bin)
     if isinstance(programs, str):
         parser.error(programs)

@@ -35,6 +35,7 @@ from numalet.shared.kubernetes import node_resource_topology
 from running import (
     control_plane,
     control_plane_programs,
+    ending,
     extenders,
     fleet_observer,
     hollow_program,
@@ -303,6 +304,7 @@ def main() -> None:
     parser.add_argument("--only", choices=VARIANTS, action="append", help="variants, default all")
     parser.add_argument("--write", action="store_true", help="write it into docs/benchmarks.md")
     options = parser.parse_args()
+    ending.by_exception()
     programs = control_plane_programs.in_folder(options.bin)
     if isinstance(programs, str):
         parser.error(programs)
