@@ -3,9 +3,9 @@
     PYTHONPATH=tests .venv/bin/python -m differential.run 1.37.2 --seconds 60
 
 prints the seed, with which the run can be repeated, and counts at the end. It compares the feature
-gates too. Every kind of
-difference is made small and written to a file that ``numalet replay`` reads; the exit status is
-then 1. A scenario is added to the tests by moving its file to ``tests/scenarios``.
+gates too. Every kind of difference is made small and written to a file that ``numalet replay``
+reads; the exit status is then 1. It is also 1 if too many scenarios that depend on chance never
+come out as in numalet. A scenario is added to the tests by moving its file to ``tests/scenarios``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,18 @@ BATCH: Final = 40
 MOST_KINDS: Final = 10
 """Kinds of differences after which a run ends: something more general is wrong then."""
 
+SCENARIOS_FOR_ONE_NOT_SEEN: Final = 500
+"""One in so many scenarios has so many outcomes that numalet's is in no run of the kubelet."""
+
+
+def is_more_than_chance(counts: Mapping[Verdict, int]) -> bool:
+    """Return whether numalet's outcome is missing from the kubelet's runs too often for chance.
+
+    A wrong outcome of a scenario that depends on chance is not a difference by itself: each run of
+    the kubelet may come out otherwise.
+    """
+    return counts[Verdict.NOT_SEEN] > 1 + sum(counts.values()) / SCENARIOS_FOR_ONE_NOT_SEEN
+
 
 def compare(oracle: Oracle, seed: int, seconds: float) -> tuple[Counter[Verdict], dict[str, Found]]:
     """Compare for some time; return the counts, and the first scenario of each kind."""
@@ -43,6 +55,8 @@ def compare(oracle: Oracle, seed: int, seconds: float) -> tuple[Counter[Verdict]
     for scenarios, results in _judged(oracle, seed, time.monotonic() + seconds):
         for scenario, judged in zip(scenarios, results, strict=True):
             counts[judged.verdict] += 1
+            if judged.verdict is Verdict.NOT_SEEN:
+                print(f"{scenario['name']}, {judged.verdict.value}: {judged.reason[:600]}")
             if judged.verdict is Verdict.DIFFERENT:
                 kinds.setdefault(judged.kind, (scenario, judged))
         if len(kinds) >= MOST_KINDS:
@@ -111,7 +125,10 @@ def main() -> int:
         print(f"\n{kind}, in {scenario['name']}\n  {judged.reason[:600]}", flush=True)
         file = write_smallest(oracle, kind, (scenario, judged), arguments.into)
         print(f"  small scenario, also in {file}:\n{file.read_text()}", flush=True)
-    return 1 if kinds or other_gates else 0
+    is_doubtful = is_more_than_chance(counts)
+    if is_doubtful:
+        print(f"{counts[Verdict.NOT_SEEN]} outcomes that no run has are more than chance")
+    return 1 if kinds or other_gates or is_doubtful else 0
 
 
 if __name__ == "__main__":

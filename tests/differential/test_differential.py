@@ -7,12 +7,22 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from differential import gates, judging, kinds, oracle_program, random_scenarios, record, shrinking
+from differential import (
+    gates,
+    judging,
+    kinds,
+    oracle_program,
+    random_scenarios,
+    record,
+    run,
+    shrinking,
+)
 from differential.judging import Verdict
 from differential.oracle_program import Oracle, OracleFailedError
 from differential.shrinking import Scenario
@@ -78,6 +88,17 @@ def test_an_oracle_records_what_is_stored(oracle: Oracle) -> None:
     recorded = oracle.record_lines(b"".join(given.values()), "-keep-marks", "-runs", "1")
     assert recorded.left_out == {}
     assert list(record.compare(given, recorded.lines)) == []
+
+
+@pytest.mark.parametrize(
+    ("agreed", "not_seen", "is_more"),
+    [(0, 0, False), (40, 1, False), (40, 2, True), (2_000, 5, False), (2_000, 6, True)],
+)
+def test_a_few_outcomes_that_no_run_has_are_chance(
+    agreed: int, not_seen: int, is_more: bool
+) -> None:
+    counts = Counter({Verdict.AGREED: agreed, Verdict.NOT_SEEN: not_seen})
+    assert run.is_more_than_chance(counts) is is_more
 
 
 def test_a_seed_gives_the_same_scenarios_again() -> None:
