@@ -16,27 +16,19 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import yaml
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
-from numalet.core.model.pod import Pod
-from numalet.dashboard import history_points
-from numalet.dashboard.application import application
-from numalet.dashboard.sources import HistoryPoint
-from running import browsers, dashboards
+from running import browsers
 from running.pictures import FOLDER, ROOT
-from values import shown_nodes
-from values.shown_nodes import GIB, guaranteed
 
 WIDTH_PX: Final = 1280
 _PATIENCE_SECONDS: Final = 120
-_HISTORY_MINUTES: Final = 360
 
 _NODE: Final = (
     "dashboard", "-c", "kubelet.yaml", "-m", "machine.yaml", "--devices", "devices.yaml",
@@ -63,7 +55,7 @@ SHOTS: Final[Mapping[str, Shot]] = {
     "dashboard-pod.png": Shot("node", "/pods/default/route", 880),
     "dashboard-pod-refused.png": Shot("node", "/pods/default/late", 1240),
     "dashboard-what-if.png": Shot("node", "/what-if?sample=larger", 1240),
-    "dashboard-history.png": Shot("history", "/history?hours=6", 860),
+    "dashboard-history.png": Shot("node", "/history", 600),
     "dashboard-fleet.png": Shot("fleet", "/fleet", 960),
     "dashboard-fleet-node.png": Shot("fleet", "/fleet/nodes/gpu-00", 780),
 }
@@ -121,36 +113,12 @@ def _worker(at: int) -> dict[str, Any]:
     }
 
 
-def _job(at: int) -> Pod:
-    return guaranteed(f"job-{at}", 4 + at * 5 % 13, (4 + at * 7 % 13) * GIB)
-
-
-@contextlib.contextmanager
-def _history() -> Iterator[str]:
-    """A node of which a pod asked every five minutes for six hours; some were refused."""
-    config, empty = shown_nodes.started("single-numa-node", "2n16c2t")
-    now = datetime.now(UTC)
-    points: list[HistoryPoint] = []
-    before = after = shown_nodes.view_of(config, empty, (), "node-a")
-    for minute in range(_HISTORY_MINUTES):
-        if minute % 5 == 0:
-            recent = range(max(0, minute // 5 - 4), minute // 5 + 1)
-            after = shown_nodes.view_of(config, empty, list(map(_job, recent)), "node-a")
-        at = now - timedelta(minutes=_HISTORY_MINUTES - 1 - minute)
-        points.append(replace(history_points.point(before, after, at), misplaced_bytes=0))
-        before = after
-    source = dashboards.ChangingNode(replace(before, at=now))
-    source.keep(points)
-    with dashboards.listening(application(source)) as url:
-        yield f"{url}/history"
-
-
-_DASHBOARDS: Final = {"node": _node, "history": _history, "fleet": _fleet}
+_DASHBOARDS: Final = {"node": _node, "fleet": _fleet}
 
 
 def _taken(browser: Browser, link: str, shots: Mapping[str, Shot]) -> None:
     """Write these pictures of the dashboard behind a link that works once."""
-    base = link.partition("/login")[0].removesuffix("/history")
+    base = link.partition("/login")[0]
     with browsers.visit(browser, viewport={"width": WIDTH_PX, "height": 800}) as visit:
         page = visit.page
         page.goto(link)
@@ -159,7 +127,7 @@ def _taken(browser: Browser, link: str, shots: Mapping[str, Shot]) -> None:
             page.set_viewport_size({"width": WIDTH_PX, "height": shot.height_px})
             page.goto(base + shot.path)
             if shot.dashboard != "fleet":
-                page.wait_for_function("document.getElementById('live').textContent === 'live'")
+                expect(page.locator("#live")).to_have_text("live", timeout=60_000)
             FOLDER.joinpath(name).write_bytes(_smaller(page, page.screenshot()))
         assert visit.unexpected() == []
 
