@@ -160,7 +160,7 @@ def test_no_empty_boxes_where_no_manager_keeps_account(
     ended = numalet("explain", "-m", f"{nodes}n4c2t", "--memory-per-node", "10Gi", str(pods))
 
     assert ended.status == 0
-    assert "  nothing to show: no enabled manager keeps account of NUMA nodes\n" in ended.out
+    assert "  CPUs and memory are not allocated per NUMA node here\n" in ended.out
     assert "NUMA node 0" not in ended.out
     assert "WHAT" not in ended.out
 

@@ -45,7 +45,7 @@ def drawing(explanation: Explanation) -> Iterator[RenderableType]:
     """Draw the nodes, and the holders of their memory."""
     nodes = explanation.nodes_before
     if not any(any(_lines(node)) for node in nodes):
-        nothing = "nothing to show: no enabled manager keeps account of NUMA nodes"
+        nothing = "CPUs and memory are not allocated per NUMA node here"
         yield Padding(Text(nothing), (0, 0, 0, 2))
     elif len(nodes) <= _MOST_BOXES:
         grid = Table.grid(padding=(0, 1), expand=True)

@@ -1,7 +1,8 @@
 """CPUs, devices and memory of a node as tables.
 
 A CPU is one character: the letter of the pod that it is exclusive to, ``r`` if it is reserved, a
-dot if it is shared. The CPUs of a core are adjacent, so that split cores are visible.
+dot if it is free (see ``insight.maps.room``). The CPUs of a core are adjacent, so that split cores
+are visible.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _COLOURS: Final = ("cyan", "green", "magenta", "yellow", "blue", "red")
-_RESERVED, _SHARED = "r", "."
+_RESERVED, _FREE = "r", "."
 
 
 def cpu_table(nodes: Iterable[NodeCpus], names: Mapping[str, str]) -> list[Table | Text]:
@@ -50,7 +51,7 @@ def cpu_table(nodes: Iterable[NodeCpus], names: Mapping[str, str]) -> list[Table
         Column("NODE", lambda node: node.node_id, right=True),
         Column("CPUS", lambda node: Text(" ").join(_core(each, numbers) for each in node.cores)),
         Column("EXCLUSIVE", lambda node: node.count(CpuUse.EXCLUSIVE), right=True, whole=True),
-        Column("SHARED", lambda node: node.count(CpuUse.SHARED), right=True, whole=True),
+        Column("FREE", lambda node: node.count(CpuUse.SHARED), right=True, whole=True),
     )
     return [table(columns, nodes), *_legend(nodes, names, numbers)]
 
@@ -66,7 +67,7 @@ def _cell(cell: CpuCell, numbers: Mapping[str, int]) -> Text:
         case CpuUse.RESERVED:
             return Text(_RESERVED, "dim")
         case CpuUse.SHARED:
-            return Text(_SHARED, "dim")
+            return Text(_FREE, "dim")
 
 
 def _letter(number: int) -> Text:
@@ -86,7 +87,7 @@ def _legend(
     for uid, number in numbers.items():
         name = output.printable(names.get(uid, uid))
         yield Text.assemble(_letter(number), f" {name}: {cpu_set.text(held[uid])}")
-    yield Text(f"{_RESERVED} reserved   {_SHARED} shared", "dim")
+    yield Text(f"{_RESERVED} reserved   {_FREE} free", "dim")
 
 
 DEVICES: Final[Columns[SimulationDevicesDocument]] = (
