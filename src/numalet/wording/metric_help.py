@@ -60,6 +60,11 @@ _KUBELET: Mapping[str, str] = {
     "kubelet_resource_manager_container_assignments_total": (
         "Cumulative number of containers by the kind of their share of CPUs and memory."
     ),
+    "kubelet_pod_level_resources_admission_total": (
+        "Total number of pods admitted during Kubelet admission, categorized by resource"
+        " configuration mode (pod_and_container_level, pod_level, container_level, or empty for"
+        " unconfigured/BestEffort) and QoS class."
+    ),
     "kubelet_admission_rejections_total": (
         "Cumulative number pod admission rejections by the Kubelet."
     ),

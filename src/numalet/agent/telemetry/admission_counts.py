@@ -93,6 +93,11 @@ def after_admission(
     counts = counts.plus(names.ADMISSIONS).observed(
         names.ADMISSION_DURATION, names.DURATION_BOUNDS_MS, milliseconds
     )
+    own = rules.behaviour.metrics_of_its_release_alone
+    if decision.rejection is None and (
+        rules.release_rules.pod_level_admissions_are_counted or not own
+    ):
+        counts = counts.plus(names.POD_LEVEL_ADMISSIONS, _modes(decision.pod))
     # The managers skip some pods, depending on the release, whatever their containers request.
     pod = counting.for_managers(decision.pod, rules.release_rules)
     for event in events:
@@ -110,6 +115,19 @@ def after_admission(
     if is_single and rules.topology.scope is Scope.POD:
         counts = counts.plus(names.ALIGNED, of_policy)
     return counts
+
+
+def _modes(pod: Pod) -> Labels:
+    """Where the pod has resources, and its QoS class.
+
+    Kubelet: ``recordPodLevelResourcesAdmission``, v1.37.
+    """
+    whole = pod.pod_level
+    parts = ["pod"] if whole is not None and (whole.requests or whole.limits) else []
+    if any(each.requests or each.limits for each in pod.containers()):
+        parts.append("container")
+    mode = f"{'_and_'.join(parts)}_level" if parts else ""
+    return (("config_mode", mode), ("qos_class", pod.qos_class.value.lower()))
 
 
 def after_rejection(counts: Counts, reason: str) -> Counts:

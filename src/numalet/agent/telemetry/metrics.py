@@ -60,6 +60,7 @@ FORMER_NAMES: Final = MappingProxyType(
     }
 )
 """Names in v1.36."""
+POD_LEVEL_ADMISSIONS: Final = "kubelet_pod_level_resources_admission_total"
 REJECTIONS: Final = "kubelet_admission_rejections_total"
 PLUGIN_REGISTRATIONS: Final = "kubelet_device_plugin_registration_total"
 PLUGIN_ALLOCATIONS: Final = "kubelet_device_plugin_alloc_duration_seconds"
@@ -125,6 +126,11 @@ DEFINITIONS: Final = (
             (FORMER_NAMES.values(), "sources_of_allocations_are_counted"),
         )
         for name, label in zip(all_names, ("source", "source", "assignment_type"), strict=True)
+    ),
+    Definition(
+        POD_LEVEL_ADMISSIONS,
+        labels=("config_mode", "qos_class"),
+        rule="pod_level_admissions_are_counted",
     ),
     Definition(REJECTIONS, labels=("reason",)),
     Definition(PLUGIN_REGISTRATIONS, labels=("resource_name",)),

@@ -240,7 +240,8 @@ def test_a_native_agent_has_the_metrics_of_later_releases() -> None:
     of = rules(machine(10, 10), aligned(SINGLE))
     native = replace(of, behaviour=NATIVE)
     of_managers = {names.ALLOCATIONS, names.ALLOCATION_ERRORS, names.ASSIGNMENTS}
-    later = {names.ALIGNMENT_FAILURES, names.CPUS_BY_NODE, *of_managers}
+    of_pods = {names.POD_LEVEL_ADMISSIONS}
+    later = {names.ALIGNMENT_FAILURES, names.CPUS_BY_NODE, *of_managers, *of_pods}
     assert later == _names(native) - _names(of)
     assert (names.ALIGNMENT_FAILURES, NUMA_IN_PODS) in admission_counts.at_start(native).values
 
@@ -287,6 +288,31 @@ def test_shares_of_the_node_and_of_a_pod_are_told_apart(release: str) -> None:
     }
     assert _by_label(counts, name[names.ALLOCATION_ERRORS]) == {("cpu", "pod"): 1}
     assert name[names.ASSIGNMENTS] in _names(counted.node.rules)
+
+
+@pytest.mark.parametrize("release", ["1.36", "1.37"])
+def test_admitted_pods_are_counted_by_where_their_resources_are(release: str) -> None:
+    counted = Counted(whole_pods.node(release=release).rules)
+    counted.node = whole_pods.node(release=release)
+    asked = whole_pods.asked("2", "1Gi")
+    for given in (
+        _whole("u", c0="2"),
+        _whole("v", c0=""),
+        whole_pods.pod("w", None, {"c0": asked}),
+        whole_pods.pod("x", None, {"c0": None}),
+        _whole("large", c0="200"),
+    ):
+        counted.admit(given)
+    wanted = {
+        ("pod_and_container_level", "guaranteed"): 1,
+        ("pod_level", "guaranteed"): 1,
+        ("container_level", "guaranteed"): 1,
+        ("", "besteffort"): 1,
+    }
+    is_counted = release == "1.37"
+    found = _by_label(counted.counts, names.POD_LEVEL_ADMISSIONS)
+    assert found == (wanted if is_counted else {})
+    assert (names.POD_LEVEL_ADMISSIONS in _names(counted.node.rules)) is is_counted
 
 
 @pytest.mark.parametrize(("release", "requests"), [("1.33", 1), ("1.34", 0), ("1.36", 0)])

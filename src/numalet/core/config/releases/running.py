@@ -136,6 +136,13 @@ class RunningRules(Rules):
         test="tests/unit/agent/telemetry/test_admission_counts.py"
         "::test_shares_of_the_node_and_of_a_pod_are_told_apart",
     )
+    pod_level_admissions_are_counted: bool = _rule(
+        "A metric counts admitted pods by QoS class and by whether the pod, its containers or both "
+        "have resources.",
+        kubelet="kubelet.recordPodLevelResourcesAdmission",
+        test="tests/unit/agent/telemetry/test_admission_counts.py"
+        "::test_admitted_pods_are_counted_by_where_their_resources_are",
+    )
     allocation_metrics_have_the_prefix: bool = _rule(
         "These metrics have the prefix kubelet_, and the one of containers ends in _total.",
         kubelet="metrics.ResourceManagerAllocationsTotal",

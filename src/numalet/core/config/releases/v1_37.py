@@ -104,6 +104,7 @@ V1_37: Final = later(
     rules={
         "sources_of_allocations_are_counted": None,
         "allocation_metrics_have_the_prefix": When(on=("PodLevelResourceManagers",)),
+        "pod_level_admissions_are_counted": When(on=("PodLevelResources",)),
         "pod_resources_show_whole_pods": When(on=("PodLevelResourceManagers",)),
         "pod_sysctls_are_checked": ALWAYS,
         "throttling_has_no_default": ALWAYS,
