@@ -116,7 +116,9 @@ def test_a_schema_is_whole_and_open_for_new_fields(name: str) -> None:
     assert [part for part in parts if part.get("additionalProperties") is False] == []
 
 
-_RAISED: Final = {"check": 2, "checks": 2, "doctor": 2, "explanation": 2, "run": 3, "upgrade": 2}
+_RAISED: Final = {
+    "check": 2, "checks": 2, "doctor": 2, "explanation": 2, "fleet-traps": 2, "run": 3, "upgrade": 2
+}  # fmt: skip
 """Numbers of schemas that are not the first ones."""
 
 
