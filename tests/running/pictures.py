@@ -56,7 +56,7 @@ COMMANDS: Final[Mapping[str, tuple[str, Sequence[str]]]] = {
         (
             "simulate", "-m", "profile:dgx-h100", "--devices", "profile:dgx-h100",
             "--cpu-manager-policy", "static", "--topology-manager-policy", "single-numa-node",
-            "--kube-reserved", "cpu=2,memory=2Gi", "running.yaml",
+            "--kube-reserved", "cpu=2,memory=2Gi", "running.yaml", "tune.yaml",
         ),
     ),
     "two-pods.svg": (

@@ -152,12 +152,19 @@ def _show(explanation: Explanation, chosen: OutputFormat) -> None:
 
 
 def _write_pictures(explanation: Explanation, case: Case, pictures: PictureFiles) -> None:
+    from numalet.core.model.value import replace
     from numalet.drawing import node_drawing
-    from numalet.insight.maps import node_map
+    from numalet.insight.maps import node_map, refusal
     from numalet.pages import explanation_page, templating
 
     name = f"{explanation.pod.namespace}/{explanation.pod.name}"
     chart = node_map.of_node(case.node, f"The node before {name}")
+    if not explanation.admitted:
+        wanted = {each for part in explanation.pod.containers for each in part.requests}
+        of = refusal.Refusal(
+            name, explanation.cause or explanation.message, refusal.devices_of(wanted)
+        )
+        chart = replace(chart, refused=(of,))
     origin = drawing_options.origin(release=explanation.release)
     title = f"Pod {name}: {'admitted' if explanation.admitted else explanation.reason}"
     pictures.write(

@@ -59,12 +59,17 @@ def say_written(names: Sequence[str]) -> None:
 def write_pictures(session: Session, records: Sequence[Record], pictures: PictureFiles) -> None:
     """Write the node after the last step as a page, and as a drawing."""
     from numalet.cli import drawing_options
+    from numalet.core.model.value import replace
     from numalet.drawing import node_drawing
-    from numalet.insight.maps import node_map
+    from numalet.insight.maps import node_map, refusal
     from numalet.insight.output import explanation_document
     from numalet.pages import bodies, templating
 
-    chart = node_map.of_node(session.node, "Simulated node", session.pods)
+    causes = explanation_document.causes(session, decisions(records))
+    chart = replace(
+        node_map.of_node(session.node, "Simulated node", session.pods),
+        refused=tuple(refusal.of_decisions(decisions(records), causes)),
+    )
     origin = drawing_options.origin(release=session.node.rules.behaviour.release.name)
     endings = [
         f"kubelet: {kubelet_start.text(result)}"
@@ -79,7 +84,7 @@ def write_pictures(session: Session, records: Sequence[Record], pictures: Pictur
                 decisions(records),
                 session.machine,
                 origin,
-                explanation_document.causes(session, decisions(records)),
+                causes,
                 endings,
             ),
         ),

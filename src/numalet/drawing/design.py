@@ -23,6 +23,7 @@ from numalet.insight.maps.node_map import (
     NodeMap,
     NumaBlock,
 )
+from numalet.insight.maps.refusal import Refusal
 from numalet.insight.maps.resource_maps import CpuCell, CpuUse
 from numalet.insight.maps.shared_pool import PooledPod, SharedPool
 
@@ -88,6 +89,7 @@ _NODE: Final = NodeMap(
         for at, use in enumerate(DeviceUse)
     ),
     pods=_PODS,
+    refused=(Refusal("ml/two", "It needs 2 GPUs, and 1 is free.", {"example.com/gpu"}),),
     pool=SharedPool(frozenset({0, 8, *range(4, 8), *range(12, 16)}), (PooledPod("ns/job", 2500),)),
 )
 

@@ -64,6 +64,8 @@ def draw(
     is_above = 0 < len(pen.holders) <= _MOST_ABOVE
     if is_above:
         top = margins.legend_of_holders(pen, picture, top, width)
+    if chart.refused:
+        top = margins.refusals(pen, picture, top, width)
     parts = layout.sections(chart, pen.opened)
     inner = width - 2 * PAD_PX if parts and parts[0].heading else width
     scale = layout.scale(parts, inner)

@@ -22,6 +22,7 @@ from numalet.insight.maps.node_map import (
     NodeMap,
     NumaBlock,
 )
+from numalet.insight.maps.refusal import Refusal
 from numalet.insight.maps.resource_maps import CpuCell, CpuUse
 from numalet.insight.maps.shared_pool import PooledPod
 from values import node_charts
@@ -324,3 +325,19 @@ def test_the_shared_pool_has_its_load_as_a_bar_and_is_named_on_each_numa_node() 
     whole, used = (float(each.attrib["width"]) for each in bars)
     assert used == whole / 2
     assert "No pod runs on them." in _words(node_drawing.draw(chart))
+
+
+def test_a_rejected_pod_is_named_and_free_devices_that_it_asks_for_are_marked() -> None:
+    wants = Refusal("ml/two", "two needs 2 GPUs", frozenset({"nvidia.com/gpu"}))
+    picture = node_drawing.draw(replace(node_charts.held(), refused=(wants,) * 6))
+    words = _words(picture)
+    assert "ml/two is rejected: two needs 2 GPUs" in words
+    assert "and 2 rejected pods more" in words
+    read = ElementTree.fromstring(picture)
+    trapped = [
+        each
+        for each in read.iter(f"{_SVG}g")
+        if each.find(f"{_SVG}rect[@class='chip trap']") is not None
+    ]
+    assert [each.get("data-device") for each in trapped] == ["gpu1", "gpu2"]
+    assert "free, but a pod that asks for it was rejected" in words

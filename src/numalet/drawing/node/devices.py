@@ -99,9 +99,11 @@ def _chip(pen: Pen, group: Element, device: MapDevice, box: Box) -> None:
     svg.named(chip, words(pen, device))
     held = device.pod_uid if device.state is not DeviceUse.FREE else ""
     holder = pen.holder(held)
+    is_trapped = device.state is DeviceUse.FREE and device.resource in pen.refused_devices
+    css_class = "chip trap" if is_trapped else "chip"
     svg.add(
-        chip, "rect", css_class="chip", x=box.left, y=box.top, width=box.width, height=box.height,
-        rx=4,
+        chip, "rect", css_class=css_class, x=box.left, y=box.top, width=box.width,
+        height=box.height, rx=4,
     )  # fmt: skip
     shape = Box(box.left, box.top, _SHAPE_PX, box.height)
     if held:

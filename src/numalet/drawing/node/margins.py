@@ -21,6 +21,7 @@ _SWATCH_PX: Final = 12
 _WIDE_SWATCH_PX: Final = 22
 _COLUMN_PX: Final = 300
 _POOL_PX: Final = 320
+_MOST_REFUSED: Final = 4
 _MOST_IN_MATRIX: Final = 16
 _ROW_PX: Final = 20
 _UNHELD: Final = {
@@ -66,6 +67,17 @@ def legend_of_holders(pen: Pen, picture: Element, top_px: float, width_px: int) 
             end = max(end, pen.paragraph(picture, words, room))
         top = end + 4
     return top + 4
+
+
+def refusals(pen: Pen, picture: Element, top_px: float, width_px: int) -> float:
+    """Name the rejected pods with their causes; return the lower end."""
+    shown = pen.chart.refused[:_MOST_REFUSED]
+    for each in shown:
+        top_px = pen.paragraph(picture, each.words, Box(0, top_px, width_px), css_class="bad")
+    if more := len(pen.chart.refused) - len(shown):
+        words = f"and {numbers.counted(more, 'rejected pod')} more"
+        top_px = pen.paragraph(picture, words, Box(0, top_px, width_px), css_class="bad")
+    return top_px + 8
 
 
 def shared_pool(pen: Pen, picture: Element, top_px: float, width_px: int) -> float:
@@ -165,6 +177,9 @@ def _legend_rows(pen: Pen) -> list[tuple[str, str]]:
         rows.append(("joint", "memory of several NUMA nodes together"))
     if any(node.caches for node in pen.chart.nodes):
         rows.append(("cache", "last-level cache"))
+    wanted = pen.refused_devices
+    if any(each.state is DeviceUse.FREE and each.resource in wanted for each in pen.chart.devices):
+        rows.append(("trap", "free, but a pod that asks for it was rejected"))
     return rows
 
 

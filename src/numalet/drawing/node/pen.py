@@ -47,6 +47,7 @@ STYLE: Final = (
     "svg.node .cell{fill:none;stroke:var(--line)}"
     "svg.node .found-ground{fill:none;stroke:var(--paper);stroke-width:6;pointer-events:none}"
     "svg.node .found{fill:none;stroke:var(--accent);stroke-width:4;pointer-events:none}"
+    "svg.node .trap{fill:var(--paper);stroke:var(--bad);stroke-width:2;stroke-dasharray:4 2}"
     "svg.node .mini{fill:var(--paper);stroke:var(--line)}"
     "svg.node .own{fill:var(--shared);stroke:var(--line)}"
     ".some-lit svg.node [data-pod]:not(.lit){opacity:.3}"
@@ -118,6 +119,11 @@ class Pen(Value, kw_only=True):
         pod = self.pods.get(uid)
         return uid if pod is None else pod.title
 
+    @property
+    def refused_devices(self) -> frozenset[str]:
+        """The device resources that a rejected pod asks for."""
+        return frozenset[str]().union(*(each.devices for each in self.chart.refused))
+
     def holder(self, uid: str) -> Holder:
         return self.holders.get(uid, holders.UNKNOWN)
 
@@ -157,13 +163,15 @@ class Pen(Value, kw_only=True):
             mark.text, mark[0].tail = None, mark.text
         return mark
 
-    def paragraph(self, parent: Element, words: str, box: Box, most: int = 3) -> float:
+    def paragraph(
+        self, parent: Element, words: str, box: Box, most: int = 3, *, css_class: str = ""
+    ) -> float:
         """Draw text in at most ``most`` lines, the first in the box; return the lower end."""
         lines = svg.text_lines(words, box.width, most, "small")
         whole = "" if " ".join(lines) == words else words
         for at, shown in enumerate(lines):
             below = Box(box.left, box.top + at * box.height, box.width, box.height)
-            self.line(parent, shown, below, "figure", full=whole)
+            self.line(parent, shown, below, f"figure {css_class}".rstrip(), full=whole)
         return box.top + len(lines) * box.height
 
     def label_in(self, parent: Element, uid: str, box: Box) -> None:

@@ -27,6 +27,7 @@ from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.maps import pod_sums, resource_maps, shared_pool
 from numalet.insight.maps.pod_sums import PodSums
+from numalet.insight.maps.refusal import Refusal
 from numalet.insight.maps.resource_maps import CpuCell, NodeCpus
 from numalet.insight.maps.shared_pool import NO_POOL, SharedPool
 
@@ -176,6 +177,7 @@ class NodeMap(Value, kw_only=True):
     cpus: Unheld = Unheld.FREE
     memory: Unheld = Unheld.FREE
     pool: SharedPool = NO_POOL
+    refused: tuple[Refusal, ...] = ()
     colours_by: ColoursBy = ColoursBy.POD
 
     def pod(self, uid: str) -> MapPod | None:
@@ -225,12 +227,9 @@ def of_snapshot(
     title: str,
     known: Mapping[str, Pod],
     *,
-    left_behind: Collection[str] = (),
-    kept_back: Collection[int] = (),
-    cpus: Unheld = Unheld.FREE,
-    memory: Unheld = Unheld.FREE,
-    pool: SharedPool = NO_POOL,
-) -> NodeMap:
+    left_behind: Collection[str] = (), kept_back: Collection[int] = (),
+    cpus: Unheld = Unheld.FREE, memory: Unheld = Unheld.FREE, pool: SharedPool = NO_POOL,
+) -> NodeMap:  # fmt: skip
     """Return the map of a snapshot on this machine.
 
     ``known`` are pods by uid, ``left_behind`` uids of inactive ones, ``kept_back`` the CPUs that
