@@ -306,8 +306,12 @@ class LiveCluster:
                 self._put_state(key, before, item)
             case "NumaNodeClass":
                 self._put_class(key, item)
-            case "Node" | "NodeResourceTopology":
+            case "Node":
                 self._dirty.add(key)
+            case "NodeResourceTopology":
+                # It only says why a node is undecided.
+                if key not in self._nodes:
+                    self._dirty.add(key)
             case _:
                 self._budgets = None
 

@@ -125,6 +125,22 @@ async def test_only_changed_objects_are_built_again(tmp_path: Path) -> None:
         assert (before.nodes["b"].is_cordoned, after.nodes["b"].is_cordoned) == (False, True)
 
 
+async def test_a_topology_changes_only_a_node_that_is_undecided(tmp_path: Path) -> None:
+    async with at_work() as (kubelets, live):
+        await until_equal(live, kubelets, tmp_path)
+        before = live.cluster()
+        # One watch brings both, in this order.
+        for name in "ab":
+            topology = {"kind": "NodeResourceTopology", "metadata": {"name": name}, "zones": []}
+            kubelets.put(f"{PATHS[3]}/{name}", topology)
+        await until_equal(live, kubelets, tmp_path)
+        after = live.cluster()
+        assert before is not None
+        assert after is not None
+        assert after.undecided["b"] != before.undecided["b"]
+        assert after.nodes["a"] is before.nodes["a"]
+
+
 @pytest.mark.slow
 async def test_every_kind_of_change_is_taken_in(tmp_path: Path) -> None:
     async with at_work() as (kubelets, live):

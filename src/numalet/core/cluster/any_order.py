@@ -63,6 +63,7 @@ class AnyOrder:
         self._pods: list[Pod] = []
         self._after: dict[tuple[object, int], StateFacts | None] = {}
         self._safe: dict[tuple[object, _Shapes], bool] = {}
+        self._askings: dict[tuple[ClassFacts, int], Asking] = {}
         self._asked: dict[tuple[ClassFacts, _Shapes], _Asked] = {}
         self._decided: dict[str, tuple[ClusterNode, StateFacts]] = {}
 
@@ -81,21 +82,23 @@ class AnyOrder:
         every = [*coming, pod]
         # Pods without allocations count in the sums alone. First is where they take the most from
         # the others, and the sums of all are equal in every order.
-        light = [self._number(each) for each in every if not holding.may_hold(on.node, each)]
-        heavy = tuple(
-            sorted([self._number(each) for each in every if holding.may_hold(on.node, each)])
-        )
+        light: list[int] = []
+        heavy: list[int] = []
+        for each in every:
+            (heavy if holding.may_hold(on.node, each) else light).append(self._number(each))
         facts: StateFacts | None = self._decided_facts(on)
         try:
-            for each in light:
-                facts = None if facts is None else self._with(facts, each)
-            return facts is not None and self._are_safe(facts, heavy)
+            for number in light:
+                facts = None if facts is None else self._with(facts, number)
+            return facts is not None and self._are_safe(facts, tuple(sorted(heavy)))
         except _TooManyError:
             return False
 
     def _forget(self) -> None:
-        for each in (self._numbers, self._after, self._safe, self._asked, self._decided):
+        # A number is another shape from now on, so nothing that names one may stay.
+        for each in (self._numbers, self._askings, self._asked, self._after, self._safe):
             each.clear()
+        self._decided.clear()
         self._pods.clear()
 
     def _decided_facts(self, on: ClusterNode) -> StateFacts:
@@ -151,9 +154,13 @@ class AnyOrder:
 
     def _asked_together(self, of: ClassFacts, left: _Shapes) -> _Asked:
         if (of, left) not in self._asked:
-            askings = [asking.of(self._pods[number], of) for number in left]
-            self._asked[of, left] = _together(askings)
+            self._asked[of, left] = _together([self._asking(of, number) for number in left])
         return self._asked[of, left]
+
+    def _asking(self, of: ClassFacts, number: int) -> Asking:
+        if (of, number) not in self._askings:
+            self._askings[of, number] = asking.of(self._pods[number], of)
+        return self._askings[of, number]
 
 
 class _Asked(Value):
