@@ -61,14 +61,7 @@ def url() -> Iterator[str]:
         yield served
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"color_scheme": "dark", "viewport": {"width": 1600, "height": 900}},
-        {"color_scheme": "light", "viewport": {"width": 400, "height": 800}},
-    ],
-    ids=["dark-and-wide", "light-and-narrow"],
-)
+@pytest.mark.parametrize("options", browsers.KINDS.values(), ids=browsers.KINDS)
 def test_all_people_can_use_it(
     visit: Callable[..., Visit], url: str, options: dict[str, Any]
 ) -> None:
@@ -78,6 +71,28 @@ def test_all_people_can_use_it(
         width_px = options["viewport"]["width"]
         assert page.evaluate("document.documentElement.scrollWidth") <= width_px, path
         assert browsers.violations(page) == [], path
+
+
+def test_the_current_page_alone_looks_current_in_forced_colours(
+    visit: Callable[..., Visit], url: str
+) -> None:
+    page = visit(forced_colors="active").page
+    page.goto(f"{url}/pods")
+    marked = page.locator(".pages a").evaluate_all(
+        "all => all.filter(each => parseFloat(getComputedStyle(each).borderBottomWidth))"
+        ".map(each => each.textContent)"
+    )
+    assert marked == ["Pods"]
+
+
+def test_the_head_of_a_page_is_one_line_on_a_telephone_and_says_live(
+    visit: Callable[..., Visit], url: str
+) -> None:
+    page = visit(viewport={"width": 390, "height": 800}).page
+    page.goto(f"{url}/")
+    expect(page.locator("#live")).to_have_text("live")
+    expect(page.locator("#live")).to_be_in_viewport(ratio=1)
+    assert page.evaluate("document.querySelector('.head').offsetHeight") < 50
 
 
 def test_a_page_that_is_printed_is_light_even_where_dark_colours_are_preferred(

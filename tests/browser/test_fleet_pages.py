@@ -18,14 +18,7 @@ from values.gpu_fleet import split_fleet
 _PAGES: Final = ("/fleet", "/fleet?pod=gpu:+4,+cpu:+32", "/fleet/nodes/split")
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"color_scheme": "dark", "viewport": {"width": 1600, "height": 900}},
-        {"color_scheme": "light", "viewport": {"width": 400, "height": 800}},
-    ],
-    ids=["dark-and-wide", "light-and-narrow"],
-)
+@pytest.mark.parametrize("options", browsers.KINDS.values(), ids=browsers.KINDS)
 def test_all_people_can_use_it(visit: Callable[..., Visit], options: dict[str, Any]) -> None:
     fleet = split_fleet()
     nodes = [fleet.nodes[name] for name in ("split", "seven")]

@@ -52,7 +52,7 @@ def test_a_log_that_grows_is_followed_without_an_event(page: Page, tmp_path: Pat
     view = _view()
     source = dashboards.ChangingNode(view)
     log = tmp_path / "log"
-    log.write_text("first line\n")
+    log.write_text("first line\n" * 100)
     pod = view.rows[0].pod
     (container,) = pod.containers()
     source.log(ContainerKey(pod.uid, container.name), log)
@@ -60,10 +60,14 @@ def test_a_log_that_grows_is_followed_without_an_event(page: Page, tmp_path: Pat
     with dashboards.listening(dashboard.app) as url:
         page.goto(dashboard.link(url).url)
         page.goto(f"{url}/pods/{pod.namespace}/{pod.name}")
-        expect(page.locator("pre.log")).to_have_text("first line\n")
+        expect(page.locator(".log pre")).to_contain_text("first line")
+        is_at_its_end = """box => box.scrollHeight > box.clientHeight &&
+          box.firstElementChild.getBoundingClientRect().bottom <= box.getBoundingClientRect().bottom
+        """
+        assert page.locator(".log").evaluate(is_at_its_end)
         with log.open("a") as file:
             file.write("second line\n")
-        expect(page.locator("pre.log")).to_contain_text("second line", timeout=30_000)
+        expect(page.locator(".log pre")).to_contain_text("second line", timeout=30_000)
 
 
 def test_a_server_that_goes_is_said_and_its_return_too(visit: Callable[..., Visit]) -> None:

@@ -100,7 +100,7 @@ def test_no_page_makes_markup_of_them(page: Page, tmp_path: Path) -> None:
             expect(page.locator("#standing")).to_contain_text(view.title)
             _check(page, f"{path}, after a change")
         page.goto(f"{url}/pods/default/web-0")
-        expect(page.locator("pre.log")).to_contain_text(_MARKUP)
+        expect(page.locator(".log pre")).to_contain_text(_MARKUP)
         expect(page.locator("td.words")).to_have_text(_MARKUP)
     assert dialogs == []
 

@@ -19,8 +19,17 @@ from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
 PATIENCE_MS: Final = 60_000
 _NAMES: Final = ("chromium", "chromium-browser")
 _LOCAL: Final = ("127.0.0.1", "localhost", "::1")
+KINDS: Final[dict[str, dict[str, Any]]] = {
+    f"{width_px} {name}": {"viewport": {"width": width_px, "height": 800}, **colours}
+    for width_px in (390, 1280)
+    for name, colours in (
+        ("light", {"color_scheme": "light"}),
+        ("dark", {"color_scheme": "dark"}),
+        ("forced", {"forced_colors": "active"}),
+    )
+}
+"""What every page is tried with: widths in pixels, and colours."""
 _WITHOUT_A_HOST: Final = ("data", "blob", "about", "file")
-SERIOUS: Final = ("serious", "critical")
 
 
 def program() -> str | None:
@@ -92,6 +101,5 @@ def violations(page: Page) -> list[str]:
     return [
         f"{each['id']} ({each['impact']}): {node['target']} {node['failureSummary']}"
         for each in result["violations"]
-        if each["impact"] in SERIOUS
         for node in each["nodes"]
     ]

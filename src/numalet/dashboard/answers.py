@@ -49,8 +49,7 @@ class PageHead(Value, kw_only=True):
     release: str
     policy: str
     scope: str
-    changed_at: str
-    """ISO 8601, with its zone."""
+    changed_at: datetime
 
 
 class ShownSources(Value, kw_only=True):
@@ -76,7 +75,7 @@ class ShownSources(Value, kw_only=True):
             release=f"kubelet v{rules.behaviour.release.name}",
             policy=rules.topology.policy.value,
             scope=rules.topology.scope.value,
-            changed_at=view.at.isoformat(timespec="seconds"),
+            changed_at=view.at,
         )
 
     @property

@@ -62,6 +62,7 @@ _STATIC: Final = {
     "fleet.css": "text/css",
     "layout.css": "text/css",
     "tables.css": "text/css",
+    "print.css": "text/css",
     "lighting.js": "text/javascript",
     "copy.js": "text/javascript",
     "live.js": "text/javascript",

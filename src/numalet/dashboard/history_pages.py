@@ -121,7 +121,7 @@ def _rows(points: Sequence[HistoryPoint], span: TimeSpan) -> list[tuple[str, ...
         last, refused = of[-1], history_points.sums(of)
         rows.append(
             (
-                f"{last.at:%Y-%m-%d %H:%M}",
+                f"{last.at:%Y-%m-%d %H:%M:%S} (UTC)",
                 str(sum(each.admitted for each in of)),
                 ", ".join(f"{name} {count}" for name, count in refused.items()) or "0",
                 "; ".join(

@@ -53,6 +53,8 @@ _NARROW_PX = 364
 """The width on a telephone of 400 px, without margins."""
 _WIDE_PX = 960
 _NARROW = "narrow"
+_WIDE = "wide"
+"""Chosen by the reader: a script chooses the narrow one for a narrow screen."""
 _LONGEST_WORDS: Final = 300
 _POD: Final = ColoursBy.POD
 _ORDER = (Level.BAD, Level.WARNING, Level.GOOD)
@@ -111,9 +113,10 @@ def _drawn(chart: NodeMap, query: QueryParams) -> dict[str, Any]:
     opened = _opened(query.get("open", ""))
     words = query.get("find", "")[:_LONGEST_WORDS]
     colours_by = next((each for each in ColoursBy if each.value == query.get("colours")), _POD)
-    is_narrow = query.get("width") == _NARROW
+    width = next((each for each in (_NARROW, _WIDE) if each == query.get("width")), "")
+    is_narrow = width == _NARROW
     found = finding.find(chart, words)
-    link = partial(_address, words=words, colours_by=colours_by, width=_NARROW if is_narrow else "")
+    link = partial(_address, words=words, colours_by=colours_by, width=width)
     drawing = node_drawing.draw(
         value.replace(chart, colours_by=colours_by),
         width_px=_NARROW_PX if is_narrow else _WIDE_PX,
@@ -124,7 +127,8 @@ def _drawn(chart: NodeMap, query: QueryParams) -> dict[str, Any]:
     return {
         "drawing": templating.trusted(drawing),
         "is_narrow": is_narrow,
-        "other_width": link(opened, width="" if is_narrow else _NARROW),
+        "width": width,
+        "other_width": link(opened, width=_WIDE if is_narrow else _NARROW),
         "found": found.sentence,
         "words": words,
         "colours_by": colours_by.value,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -193,6 +194,7 @@ _NO_WAY_OUT = (
 )
 _MOST_LOG_BYTES: Final = 64 * 1024
 MOST_LOG_LINES: Final = 200
+_LOG_HEAD: Final = re.compile(r"(\d{4}-\d\d-\d\dT\S+) (stdout|stderr) [PF](?::\S*)? ")
 
 
 def routes(shown: ShownSources) -> list[Route]:
@@ -300,4 +302,17 @@ def log_tail(path: Path) -> str | None:
         lines = lines[1:]
     is_ended = lines[-1:] == [""]
     # A final newline gives one more element, which is not a line.
-    return "\n".join(lines[-(MOST_LOG_LINES + is_ended) :])
+    return "\n".join(map(_readable, lines[-(MOST_LOG_LINES + is_ended) :]))
+
+
+def _readable(line: str) -> str:
+    """Shorten the head that a runtime writes before each line (the CRI's log format)."""
+    head = _LOG_HEAD.match(line)
+    if head is None:
+        return line
+    try:
+        at = datetime.fromisoformat(head[1]).astimezone(UTC)
+    except ValueError:
+        return line
+    stream = "stderr: " if head[2] == "stderr" else ""
+    return f"{at:%H:%M:%S} {stream}{line[head.end() :]}"

@@ -148,7 +148,8 @@ def _path(line: Sequence[tuple[float, float]], ground_px: float | None = None) -
 
 
 def _times(group: Element, across: _Across, ground_px: float) -> None:
-    """Draw a few times below the chart, without those whose text would leave it."""
+    """Draw a few times below the chart and their zone, without those whose text would leave it."""
+    svg.add(group, "text", "UTC", css_class="small end", x=across.start_px - 8, y=ground_px + 18)
     room_px = across.end_px - across.start_px
     span = across.span
     # Seconds only on a span of less than five minutes.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping
+from datetime import UTC
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
@@ -76,6 +77,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["clock"] = lambda at: f"{at.astimezone(UTC):%H:%M:%S} (UTC)"
+    environment.filters["day"] = lambda at: f"{at.astimezone(UTC):%Y-%m-%d}"
     environment.filters["counted"] = numbers.counted
     environment.filters["query"] = _query
     environment.filters["rounded_size"] = numbers.rounded_size

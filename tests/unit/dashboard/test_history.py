@@ -421,7 +421,7 @@ async def test_the_page_has_charts_and_a_table() -> None:
         page = await client.get("/history")
         assert page.text.count("<svg") == 4
         assert "TopologyAffinityError 1" in page.text
-        assert "2026-01-01 12:00" in page.text
+        assert "2026-01-01 12:25:00 (UTC)" in page.text
         assert "2026-01-01 10:00" not in page.text
         assert "2026-01-01 10:00" in (await client.get("/history?hours=6")).text
         assert (await client.get("/history?hours=x")).status_code == 200

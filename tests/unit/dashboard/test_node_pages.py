@@ -341,7 +341,7 @@ async def test_the_drawing_of_a_node_can_be_narrow_and_stays_so_where_nodes_are_
         wide = (await client.get("/node?open=3")).text
         narrow = (await client.get("/node?open=3&width=narrow")).text
     assert 'href="?open=3&amp;width=narrow"' in wide
-    assert 'href="?open=3"' in narrow
+    assert 'href="?open=3&amp;width=wide"' in narrow
     assert 'viewBox="-1 -1 366 ' in narrow
     links = re.findall(r'<a [^>]*href="(\?open=[^"]*)"', narrow[narrow.index("<svg") :])
     assert links
@@ -377,6 +377,18 @@ def test_the_end_of_a_log_is_bounded(tmp_path: Path) -> None:
     assert pod_pages.log_tail(tmp_path / "none") is None
 
 
+def test_the_head_of_a_line_of_a_log_is_its_time_and_no_format(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text(
+        "2026-01-01T13:30:05.123456789+01:00 stdout F ready\n"
+        "2026-01-01T12:30:06.1Z stderr P failed\n"
+        "2026-99-99T12:30:06Z stdout F no time\nplain\n"
+    )
+    assert pod_pages.log_tail(log) == (
+        "12:30:05 ready\n12:30:06 stderr: failed\n2026-99-99T12:30:06Z stdout F no time\nplain\n"
+    )
+
+
 async def test_a_cpu_is_found_by_the_address_of_the_drawing() -> None:
     async with _client(Shown(_view())) as client:
         text = (await client.get("/node?find=CPU+2&colours=namespace&open=1&width=narrow")).text
@@ -385,7 +397,7 @@ async def test_a_cpu_is_found_by_the_address_of_the_drawing() -> None:
     assert text.count('class="found"') == 1
     assert 'value="CPU 2"' in text
     assert '<option value="namespace" selected>' in text
-    assert "?open=1&amp;find=CPU+2&amp;colours=namespace" in text
+    assert "?open=1&amp;width=wide&amp;find=CPU+2&amp;colours=namespace" in text
     assert 'class="found"' not in plain
     assert '<option value="pod" selected>' in plain
 

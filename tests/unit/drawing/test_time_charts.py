@@ -74,4 +74,6 @@ def test_the_seventh_name_is_neutral_and_no_counts_are_none() -> None:
 def test_short_spans_show_seconds() -> None:
     span = TimeSpan(36000.0, 36060.0)
     picture = ElementTree.fromstring(time_charts.counts_over_time("Refused", [], span))
-    assert "10:00:30" in [each.text for each in picture.iter()]
+    texts = [each.text for each in picture.iter()]
+    assert "10:00:30" in texts
+    assert texts.count("UTC") == 1

@@ -163,6 +163,12 @@ function grow() {
   if (document.querySelector("[data-grows]") && !failure) refresh();
 }
 
+// On a narrow screen the drawing for it is asked for, unless the address has chosen one.
+const narrow = document.querySelector("a[data-narrow]");
+if (narrow && matchMedia("(max-width: 600px)").matches) {
+  history.replaceState(null, "", narrow.href);
+  refresh();
+}
 showAges();
 setInterval(showAges, 1000);
 setInterval(grow, GROWING_MS);

@@ -1,0 +1,93 @@
+"""Pages on paper: what is on the screen is there as well, row by row."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from playwright.sync_api import Page, expect
+
+from numalet.cluster.following import StillFleet
+from numalet.core.model.pod import ContainerKey
+from numalet.dashboard.application import application
+from running import dashboards
+from running.browsers import Visit
+from values import gpu_fleet, shown_nodes
+from values.shown_nodes import GIB, guaranteed
+
+_PAPER: Final = {"width": 718, "height": 1046}
+"""The space on A4 between the margins of ``page.pdf`` below, in pixels of 1/96 inch."""
+_MARGIN: Final = "10mm"
+_CUT: Final = """() => {
+  const cut = [];
+  for (const each of document.querySelectorAll("main :is(td, th, li, pre, p, svg text)")) {
+    const box = each.getBoundingClientRect();
+    if (each.matches(".width")) continue;
+    if (!each.checkVisibility()) { cut.push(each); continue; }
+    if (box.right > innerWidth + 1) cut.push(each);
+    for (let around = each.parentElement; around; around = around.parentElement) {
+      const style = getComputedStyle(around);
+      if (style.overflowX === "visible" && style.overflowY === "visible") continue;
+      const {right, bottom} = around.getBoundingClientRect();
+      if (box.right > right + 1 || box.bottom > bottom + 1) { cut.push(each); break; }
+    }
+  }
+  return cut.map(each => each.textContent.slice(0, 80));
+}"""
+"""Texts of the page that are beyond the paper, or outside of a box that cuts them off."""
+
+
+def _printed(page: Page, folder: Path) -> str | None:
+    """Check the layout on paper; the text of the PDF where a program reads it."""
+    page.emulate_media(media="print")
+    assert page.evaluate(_CUT) == [], page.url
+    page.emulate_media(media="screen")
+    if shutil.which("pdftotext") is None:
+        return None
+    file = folder / "page.pdf"
+    margin: Any = dict.fromkeys(("top", "right", "bottom", "left"), _MARGIN)
+    page.pdf(path=file, format="A4", margin=margin)
+    command = ["pdftotext", "-layout", str(file), "-"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def test_ninety_pods_are_ninety_on_paper(visit: Callable[..., Visit], tmp_path: Path) -> None:
+    config, node = shown_nodes.started("none", "4n32c1t")
+    pods = [guaranteed(f"pod-{number:02}", 1, GIB) for number in range(90)]
+    view = shown_nodes.view_of(config, node, pods)
+    source = dashboards.ChangingNode(view)
+    log = tmp_path / "log"
+    log.write_text("".join(f"line {number}\n" for number in range(90)))
+    (container,) = pods[0].containers()
+    source.log(ContainerKey(pods[0].uid, container.name), log)
+    page = visit(viewport=_PAPER).page
+    with dashboards.listening(application(source)) as url:
+        for path, selector in (
+            ("/pods", "table.pods tbody tr"),
+            ("/node", ".list li"),
+            ("/pods/default/pod-00", ".log"),
+            ("/", "#room"),
+        ):
+            page.goto(url + path)
+            text = _printed(page, tmp_path)
+            if path in ("/pods", "/node"):
+                expect(page.locator(selector)).to_have_count(90)
+                wanted = [pod.name for pod in pods]
+                assert text is None or [name for name in wanted if name not in text] == []
+
+
+def test_a_fleet_of_two_thousand_nodes_is_whole_on_paper(
+    visit: Callable[..., Visit], tmp_path: Path
+) -> None:
+    names = [f"node-{number:04}.rack-{number % 40}.example.com" for number in range(2000)]
+    cluster = gpu_fleet.cluster(
+        [gpu_fleet.running(name, []) for name in names], [gpu_fleet.pod("waits", 4)]
+    )
+    page = visit(viewport=_PAPER).page
+    with dashboards.listening(application(None, StillFleet(cluster))) as url:
+        for path in ("/fleet?pod=gpu:+4,+cpu:+32", f"/fleet/nodes/{names[0]}"):
+            page.goto(url + path)
+            _printed(page, tmp_path)
