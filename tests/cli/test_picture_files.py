@@ -244,3 +244,11 @@ def test_state_files_that_are_not_readable_are_said_to_be(numalet: Runner, tmp_p
     page = tmp_path / "p.html"
     numalet("state", "show", str(tmp_path), "--html", str(page))
     assert "Not readable" in checked_page(page)
+
+
+def test_colours_are_of_pods_or_of_a_namespace_on_request() -> None:
+    def drawn(*more: str) -> str:
+        return process("simulate", *DOCUMENTED, GUARANTEED, "--svg", "-", *more).out
+
+    assert ">default/guaranteed: " in drawn()
+    assert ">default: " in drawn("--colours", "namespace")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -14,9 +15,18 @@ from numalet.cli.options import Options, Part, option
 from numalet.core.model import input_error
 
 if TYPE_CHECKING:
+    from numalet.insight.maps.node_map import NodeMap
     from numalet.pages.templating import PageOrigin
 
 _OUTPUT: Final = "-"
+
+
+class ColoursOption(StrEnum):
+    """The values of ``ColoursBy``, which is not imported for an option."""
+
+    POD = "pod"
+    NAMESPACE = "namespace"
+    QOS = "qos"
 
 
 class PictureFiles(Options):
@@ -26,6 +36,16 @@ class PictureFiles(Options):
         "Also write a page with pictures, which needs no other file; '-' prints it alone.", "FILE"
     )
     svg: str | None = option("Also write the drawing alone; '-' prints it alone.", "FILE")
+
+    colours: ColoursOption = option(
+        "Which pods have one colour and one letter in pictures.", default=ColoursOption.POD
+    )
+
+    def coloured(self, chart: NodeMap) -> NodeMap:
+        from numalet.core.model.value import replace
+        from numalet.insight.maps.node_map import ColoursBy
+
+        return replace(chart, colours_by=ColoursBy(self.colours.value))
 
     def check(self) -> None:
         if self.html == self.svg == _OUTPUT:
@@ -64,7 +84,8 @@ class PictureFiles(Options):
                 output.say(f"written: {where}")
 
 
-Page = Annotated[PictureFiles, Part(without=("svg",))]
+OfMachine = Annotated[PictureFiles, Part(without=("colours",))]
+Page = Annotated[PictureFiles, Part(without=("svg", "colours"))]
 
 
 def origin(*, machine: str = "", release: str = "") -> PageOrigin:

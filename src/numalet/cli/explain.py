@@ -165,6 +165,7 @@ def _write_pictures(explanation: Explanation, case: Case, pictures: PictureFiles
             name, explanation.cause or explanation.message, refusal.devices_of(wanted)
         )
         chart = replace(chart, refused=(of,))
+    chart = pictures.coloured(chart)
     origin = drawing_options.origin(release=explanation.release)
     title = f"Pod {name}: {'admitted' if explanation.admitted else explanation.reason}"
     pictures.write(

@@ -61,7 +61,7 @@ class MachineCommandOptions(Options):
     output: OutputFormat = option("What to print.", name="-o", default=OutputFormat.TABLE)
     capture: Path | None = option("Also write the captured files to a small tarball.", "FILE")
     profiles: bool = option("List the machines that come with numalet, and end.")
-    pictures: PictureFiles
+    pictures: drawing_options.OfMachine
 
 
 @with_options

@@ -70,6 +70,7 @@ def write_pictures(session: Session, records: Sequence[Record], pictures: Pictur
         node_map.of_node(session.node, "Simulated node", session.pods),
         refused=tuple(refusal.of_decisions(decisions(records), causes)),
     )
+    chart = pictures.coloured(chart)
     origin = drawing_options.origin(release=session.node.rules.behaviour.release.name)
     endings = [
         f"kubelet: {kubelet_start.text(result)}"

@@ -73,7 +73,7 @@ def write_shown(
     from numalet.insight.state import state_chart, state_diff
     from numalet.pages import bodies, templating
 
-    chart = state_chart.state_chart(states, path, names, on.machine)
+    chart = pictures.coloured(state_chart.state_chart(states, path, names, on.machine))
     origin = drawing_options.origin(machine=on.name)
     notes = [each.located for each in state_diff.unreadable(states)]
     pictures.write(
