@@ -24,6 +24,14 @@ class PooledPod(Value):
     title: str
     cpu_milli: int
 
+    @property
+    def request(self) -> str:
+        return _cpus(self.cpu_milli)
+
+
+def _cpus(milli: int) -> str:
+    return numbers.singular(f"{numbers.amount(resources.CPU, milli)} CPUs")
+
 
 class SharedPool(Value):
     """CPUs and pods of the pool; no CPUs if it is not known, as in state files of a kubelet."""
@@ -48,8 +56,7 @@ class SharedPool(Value):
         names = ", ".join(pod.title for pod in first) + (f" and {more} more" if more else "")
         runs = "1 pod runs" if len(self.pods) == 1 else f"{len(self.pods)} pods run"
         asks = "requests" if len(self.pods) == 1 else "request"
-        load = numbers.singular(f"{numbers.amount(resources.CPU, self.cpu_milli)} CPUs")
-        return f"Shared pool: {listed}. {runs} on them and {asks} {load}: {names}."
+        return f"Shared pool: {listed}. {runs} on them and {asks} {_cpus(self.cpu_milli)}: {names}."
 
 
 NO_POOL: Final = SharedPool()

@@ -198,6 +198,7 @@ def test_a_pool_without_pods_and_a_machine_without_a_kubelet() -> None:
     pool = replace(_pooled("static").pool, pods=())
     assert pool.sentence.endswith(". No pod runs on them.")
     assert node_charts.machine("2n8c2t").pool.sentence == ""
+    assert (PooledPod("a/b", 1000).request, PooledPod("a/c", 250).request) == ("1 CPU", "0.25 CPUs")
     one = replace(pool, pods=(PooledPod("a/b", 1000),))
     assert one.sentence.endswith(". 1 pod runs on them and requests 1 CPU: a/b.")
     many = replace(pool, pods=tuple(PooledPod(f"a/{at:02}", 0) for at in range(14)))
