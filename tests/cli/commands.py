@@ -71,17 +71,21 @@ def process(
     return Ended(done.returncode, done.stdout, done.stderr)
 
 
-def on_terminal(*arguments: str, columns: int) -> str:
-    """What ``python -m numalet`` shows on a terminal of so many columns, without colours."""
+def on_terminal(*arguments: str, columns: int, **environment: str) -> str:
+    """What ``python -m numalet`` shows on a terminal of so many columns.
+
+    ``environment`` names the kind of terminal; without it there are no escape sequences.
+    """
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    environment = {name: text for name, text in os.environ.items() if name != "COLUMNS"}
+    removed = ("COLUMNS", "NO_COLOR", "TERM")
+    inherited = {name: text for name, text in os.environ.items() if name not in removed}
     with subprocess.Popen(
         [sys.executable, "-m", "numalet", *arguments],
         stdin=subprocess.DEVNULL,
         stdout=theirs,
-        stderr=subprocess.DEVNULL,
-        env={**environment, "NO_COLOR": "1", "TERM": "dumb"},
+        stderr=theirs,
+        env={**inherited, **(environment or {"NO_COLOR": "1", "TERM": "dumb"})},
     ) as running:
         os.close(theirs)
         shown = b""
@@ -90,7 +94,7 @@ def on_terminal(*arguments: str, columns: int) -> str:
                 shown += more
         running.wait(180)
     os.close(ours)
-    return shown.decode()
+    return shown.decode().replace("\r\n", "\n")
 
 
 def pod(name: str, memory: str, uid: str = "", node: str = "") -> str:

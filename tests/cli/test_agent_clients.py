@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
 import tempfile
+import termios
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -380,6 +382,56 @@ def test_top_redraws_on_a_terminal_until_it_is_interrupted(api: Api) -> None:
         child.kill()
         child.wait(PATIENCE_SECONDS)
         os.close(ours)
+
+
+def test_top_scrolls_sorts_and_filters_by_keys(api: Api) -> None:
+    with api.client() as client:
+        for number in range(14):
+            client.post("/api/v1/namespaces/default/pods", pod(f"web-{number}", "1Mi"))
+        client.post("/api/v1/namespaces/default/pods", pod("zebra", "1Mi"))
+    api.do(lambda door: door.update("zebra", _crashed))
+    ours, theirs = pty.openpty()
+    modes = termios.tcgetattr(theirs)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "numalet", "top", "--root", str(api.path.parent)],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "100", "LINES": "18", "NO_COLOR": "1"},
+    )
+
+    def screen(keys: bytes, until: bytes) -> list[str]:
+        """The pods of the first screen after these keys that has this text above them."""
+        os.write(ours, keys)
+        shown = b""
+        while not (
+            found := re.search(re.escape(until) + rb".*?(q quit|Enter keep)", shown, re.DOTALL)
+        ):
+            more = shown_until(ours, b"e")
+            assert more, shown
+            shown += more
+        lines = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", found[0]).decode().splitlines()
+        return [line.split()[0] for line in lines if re.match(r"web|zebra", line)]
+
+    try:
+        first = screen(b"", b"of 15 pods, those in trouble first")
+        assert first[:2] == ["zebra", "web-0"]
+        assert len(first) < 15
+        assert first[-1] not in screen(b"\x1b[6~", b"those in trouble")
+        assert screen(b"\x1b[H\x1b[C", b"by NAME")[:4] == ["web-0", "web-1", "web-2", "web-3"]
+        assert screen(b"r", b"by NAME, reversed")[:2] == ["zebra", "web-13"]
+        assert screen(b"/b-1", b"5 with 'b-1', by NAME, reversed")[-1] == "web-1"
+        assert screen(b"\r\x1b", b"15 pods, those in trouble first")[0] == "zebra"
+        os.write(ours, b"q")
+        assert b"\x1b[?1049l" in shown_until(ours, b"\x1b[?1049l")
+        assert child.wait(PATIENCE_SECONDS) == 0
+        assert termios.tcgetattr(theirs) == modes
+    finally:
+        child.kill()
+        child.wait(PATIENCE_SECONDS)
+        os.close(ours)
+        os.close(theirs)
 
 
 def test_top_draws_nodes_and_pods_once(api: Api, capsys: pytest.CaptureFixture[str]) -> None:

@@ -111,7 +111,9 @@ def test_shapes_have_the_names_under_which_they_are_asked_about(numalet: Runner,
     document = _document("fleet-traps", numalet(*asked, "-o", "json").out)
     assert [each["shape"] for each in document["shapes"]] == [BIG, other]
     assert document["traps"][0]["refused"] == [BIG, other]
-    assert f"{BIG}, {other}" in numalet(*asked).out
+    table = numalet(*asked).out
+    assert BIG in table
+    assert other in table
     assert f'"{BIG} {other}"' in numalet(*asked, "-o", "csv").out
     assert "REFUSED" not in numalet("fleet", "traps", "--shape", BIG, "--dump", dump).out
 

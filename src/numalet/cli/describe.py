@@ -44,4 +44,4 @@ def describe(options: DescribeOptions) -> None:
             explanation = client.get(agent_client.own_path(options.pod, "pods") + "/explanation")
             left = left_behind(state, metadata["uid"])
             text = describe_view.text(described, placement, explanation, events, left)
-    output.print_text(text)
+    output.print_hanging(text)

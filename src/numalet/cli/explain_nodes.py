@@ -16,8 +16,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from numalet.cli import breaking, output
-from numalet.cli.tables import Column, grouped, table
+from numalet.cli import output
+from numalet.cli.tables import Column, FittedTable, grouped, table
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.machine_queries import NodeClass
 from numalet.insight.explain.explanation_types import (
@@ -65,7 +65,7 @@ def _box(node: ExplanationNodeDocument) -> Panel:
     lines.add_column(style="dim", overflow="fold", max_width=18)
     lines.add_column(overflow="fold")
     for name, drawn, text in _lines(node):
-        lines.add_row(output.printable(name), breaking.cpus(output.printable(text)))
+        lines.add_row(output.printable(name), output.printable(text))
         lines.add_row("", drawn)
     group = _group(node)
     title = f"NUMA node {node.node}" + (f", group {group}" if group else "")
@@ -79,14 +79,14 @@ _Row: TypeAlias = tuple[list[ExplanationNodeDocument] | None, Line]
 """The nodes in their first row alone; a resource."""
 
 
-def _table(nodes: Sequence[ExplanationNodeDocument]) -> Table:
+def _table(nodes: Sequence[ExplanationNodeDocument]) -> FittedTable:
     columns: list[Column[_Row]] = [
         Column("NODE", lambda row: cpu_set.text(each.node for each in row[0] or ()), right=True),
         Column("CLASS", lambda row: row[0][0].node_class.value if row[0] else ""),
         Column("GROUP", lambda row: _group(row[0][0]) if row[0] else ""),
         Column("WHAT", lambda row: row[1][0]),
         Column("", lambda row: row[1][1], whole=True),
-        Column("FREE", lambda row: breaking.cpus(output.printable(row[1][2]))),
+        Column("FREE", lambda row: row[1][2]),
     ]
     if all(node.node_class is NodeClass.CPU for node in nodes):
         del columns[1]

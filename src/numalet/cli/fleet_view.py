@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from numalet.cli import output
+from numalet.cli import breaking, output
 from numalet.cli.tables import Column, Columns, table
 from numalet.core.cluster.cluster import Cluster, ClusterPod, Origin
 from numalet.core.model import pod_demand
@@ -144,7 +144,7 @@ _TRAPS: Final[Columns[Trap]] = (
     Column("POOL", lambda each: each.pool or "-"),
     Column("STRANDED", lambda each: numbers.amounts(each.stranded)),
     Column("WHY", lambda each: each.text),
-    Column("REFUSED", lambda each: some(each.refused)),
+    Column("REFUSED", lambda each: breaking.words(some(each.refused))),
 )
 _POOLS: Final[Columns[PoolTraps]] = (
     Column("POOL", lambda each: each.pool or "-"),

@@ -122,9 +122,7 @@ def _list_profiles(chosen: OutputFormat) -> None:
 
     profiles = profile_rows.profile_rows()
     if chosen is OutputFormat.TABLE:
-        drawn = tables.table(
-            machine_picture.PROFILES, profiles.profiles, expand=True, padding=(0, 2, 0, 0)
-        )
+        drawn = tables.table(machine_picture.PROFILES, profiles.profiles)
         output.print_all([drawn, "", machine_picture.HOW_TO])
     else:
         output.print_document(profiles, chosen)

@@ -9,22 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
-from numalet.cli import breaking, tables
-from numalet.cli.tables import Column, Columns
+from numalet.cli import tables
+from numalet.cli.tables import Column, Columns, FittedTable
 from numalet.core.model import cpu_set
 from numalet.core.model.machine_info import HugePages
 from numalet.core.model.machine_queries import NodeClass
+from numalet.insight.maps import machine_map
 from numalet.insight.maps.machine_map import MachineMap, MachineNodeRow, ProfileRow, View
 from numalet.wording import numbers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.panel import Panel
-    from rich.table import Table
 
 
 _MOST_BOXES: Final = 8
-_MOST_COLUMNS: Final = 14
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
@@ -127,7 +126,7 @@ def _box(row: MachineNodeRow) -> Panel:
     lines = Table.grid(padding=(0, 1))
     lines.add_column(style="dim")
     lines.add_column(overflow="fold")
-    lines.add_row("CPUs", breaking.cpus(_cpus_text(row)))
+    lines.add_row("CPUs", _cpus_text(row))
     if row.cpus:
         lines.add_row("Cores", str(row.cores))
     lines.add_row("Memory", _memory_text(row))
@@ -147,22 +146,22 @@ def _memory_text(row: MachineNodeRow) -> str:
     return "not said" if row.memory_bytes is None else size_text(row.memory_bytes)
 
 
-def _node_table(rows: tuple[MachineNodeRow, ...]) -> Table:
+def _node_table(rows: tuple[MachineNodeRow, ...]) -> FittedTable:
     """Return one line per node, with classes if there are several."""
     columns: list[Column[MachineNodeRow]] = [
         Column("Node", lambda row: row.id, right=True),
         Column("Class", lambda row: row.node_class.value),
-        Column("Socket", lambda row: breaking.cpus(",".join(map(str, row.sockets)) or "-")),
-        Column("CPUs", lambda row: breaking.cpus(_cpus_text(row))),
+        Column("Socket", lambda row: ",".join(map(str, row.sockets)) or "-"),
+        Column("CPUs", _cpus_text),
         Column("Memory", _memory_text, right=True, whole=True),
         Column("Huge pages", lambda row: pages_text(row.hugepages) or "-"),
     ]
     if all(row.node_class is NodeClass.CPU for row in rows):
         del columns[1]
-    return tables.table(columns, rows, expand=True, pad_edge=True)
+    return tables.table(columns, rows)
 
 
-def _distances(rows: tuple[MachineNodeRow, ...]) -> Table:
+def _distances(rows: tuple[MachineNodeRow, ...]) -> FittedTable:
     """Return a matrix if it fits, else the nodes by distance."""
     from rich.text import Text
 
@@ -173,30 +172,16 @@ def _distances(rows: tuple[MachineNodeRow, ...]) -> Table:
     ]
     # A machine description may lack distances, or have rows of another length.
     is_square = all(len(row.distances or names) == len(names) for row in rows)
-    if len(names) <= _MOST_COLUMNS and is_square:
+    if len(names) <= machine_map.MOST_DISTANCES and is_square:
 
         def distance(at: int) -> Callable[[MachineNodeRow], str]:
             return lambda row: str(row.distances[at]) if row.distances else "-"
 
         columns += [Column(str(name), distance(at), right=True) for at, name in enumerate(names)]
     else:
-        known = names if is_square else None
-        columns.append(
-            Column("distance: nodes", lambda row: breaking.cpus(_by_distance(row, known)))
-        )
+        listed = machine_map.distances(rows)
+        columns.append(Column("distance: nodes", lambda row: listed[row.id]))
     return tables.table(columns, rows, header_style="dim")
-
-
-def _by_distance(row: MachineNodeRow, names: list[int] | None) -> str:
-    """Return ``10: 0; 16: 1-3``; only the numbers if their nodes are unknown."""
-    if row.distances is None:
-        return "-"
-    if names is None:
-        return " ".join(map(str, row.distances))
-    groups: dict[int, list[int]] = {}
-    for name, distance in zip(names, row.distances, strict=True):
-        groups.setdefault(distance, []).append(name)
-    return "; ".join(f"{far}: {cpu_set.text(groups[far])}" for far in sorted(groups))
 
 
 HOW_TO: Final = (
@@ -210,6 +195,6 @@ PROFILES: Final[Columns[ProfileRow]] = (
     Column("with\nCPUs", lambda row: row.nodes_with_cpus, right=True),
     Column("CPUs", lambda row: row.cpus, right=True),
     Column("Memory", lambda row: size_text(row.memory_bytes), right=True, whole=True),
-    Column("Description", lambda row: row.about, ratio=1),
+    Column("Description", lambda row: row.about),
 )
 """The size of a profile before its description."""

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rich.text import Text
 
-from numalet.cli import breaking, output
-from numalet.cli.tables import Column, Columns, grouped, table
+from numalet.cli import output
+from numalet.cli.tables import Column, Columns, FittedTable, grouped, legend, table
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.machine_queries import NodeClass
 from numalet.insight.maps.resource_maps import (
@@ -29,14 +29,13 @@ from numalet.wording import numbers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.table import Table
 
 
 _COLOURS: Final = ("cyan", "green", "magenta", "yellow", "blue", "red")
 _RESERVED, _FREE = "r", "."
 
 
-def cpu_table(nodes: Iterable[NodeCpus], names: Mapping[str, str]) -> list[Table | Text]:
+def cpu_table(nodes: Iterable[NodeCpus], names: Mapping[str, str]) -> list[FittedTable | Text]:
     """Return the CPUs of every node core by core, and the legend of letters.
 
     ``names`` are those of the pods by uid. Letters repeat after the last one.
@@ -77,17 +76,19 @@ def _letter(number: int) -> Text:
 
 def _legend(
     nodes: Iterable[NodeCpus], names: Mapping[str, str], numbers: Mapping[str, int]
-) -> Iterable[Text]:
+) -> list[FittedTable | Text]:
     held: dict[str, list[int]] = {uid: [] for uid in numbers}
     for node in nodes:
         for core in node.cores:
             for cell in core:
                 if cell.pod_uid:
                     held[cell.pod_uid].append(cell.cpu)
-    for uid, number in numbers.items():
-        name = output.printable(names.get(uid, uid))
-        yield Text.assemble(_letter(number), f" {name}: {cpu_set.text(held[uid])}")
-    yield Text(f"{_RESERVED} reserved   {_FREE} free", "dim")
+    columns: Columns[str] = (
+        Column("", lambda uid: _letter(numbers[uid])),
+        Column("", lambda uid: f"{names.get(uid, uid)}: {cpu_set.text(held[uid])}"),
+    )
+    letters = [legend(columns, numbers)] if numbers else []
+    return [*letters, Text(f"{_RESERVED} reserved   {_FREE} free", "dim")]
 
 
 DEVICES: Final[Columns[SimulationDevicesDocument]] = (
@@ -126,7 +127,7 @@ def memory_table(numa_nodes: Sequence[SimulationNodeDocument]) -> Iterator[Rende
     columns: list[Column[_MemoryRow]] = [
         Column("NODE", _of_node(lambda node: str(node.node_id)), right=True),
         Column("CLASS", _of_node(lambda node: node.node_class.value)),
-        Column("GROUP", _of_node(lambda node: breaking.cpus(_group(node)))),
+        Column("GROUP", _of_node(_group)),
         Column("TYPE", lambda row: row[1].resource, least=least),
         Column("ALLOCATABLE", lambda row: numbers.size(row[1].allocatable_bytes), True, True),
         Column("RESERVED", lambda row: numbers.size(row[1].reserved_bytes), True, True),

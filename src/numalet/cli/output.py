@@ -1,8 +1,8 @@
 """Shared by all commands that print: findings, colour, width, control characters.
 
-Colour only on a terminal and without NO_COLOR, at the width of the terminal. In a pipe sentences
-have 80 columns, but a row is one line and names are never cut, so that grep finds them. Control
-characters from a user's files are escaped.
+Colour only on a terminal that is not dumb, and without NO_COLOR, at the width of the terminal. In a
+pipe there are 80 columns, and more only if the names, ids and ranges of a row are wider: then the
+row is one line, and grep finds each name. Control characters from a user's files are escaped.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import typer
 
@@ -31,11 +31,15 @@ if TYPE_CHECKING:
 WIDTH: Final = 80
 _NARROWEST: Final = 68
 _HEIGHT: Final = 24
+_INDENT: Final = "  "
 _WIDEST: Final = 100_000
 _PIECES: Final = 10_000
 """Number of pieces of a document to write at a time."""
 # Match a run of blanks only from its first one: a line may have thousands.
 _TRAILING_BLANKS: Final = re.compile(r"(?<! )[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
+_HEAD: Final = re.compile(r" *(?:\w[^:]{0,11}: +|\S+ {2,}\S+ {2,}\S+ +)?")
+"""A name with a colon, or the first cells of an event."""
+_LEAST_VALUE: Final = 24
 _CLEARED: Final = "\x1b[H\x1b[2J"
 _FORMULAS: Final = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
@@ -78,7 +82,7 @@ def console() -> Console:
     is_terminal = True if sys.stdout.isatty() else None
     # Without a height, too, Rich assumes 80 columns for a terminal of type dumb.
     return literal_console(
-        file=io.StringIO(), width=_width(), height=_HEIGHT, force_terminal=is_terminal
+        file=io.StringIO(), width=console_width(), height=_HEIGHT, force_terminal=is_terminal
     )
 
 
@@ -86,38 +90,72 @@ def literal_console(**settings: Any) -> Console:
     """Return a console that prints names unchanged, even with square brackets and colons."""
     from rich.console import Console
     from rich.segment import Segment
+    from rich.text import Text
+
+    from numalet.cli import breaking
 
     class PrintableConsole(Console):
-        """Whatever is drawn, no control character of its texts is printed."""
+        """Whatever is drawn, no control character is printed, and no item of a list is broken."""
 
-        def render(self, *arguments: Any, **options: Any) -> Iterator[Segment]:
-            for text, style, control in super().render(*arguments, **options):
+        def render(self, renderable: Any, options: Any = None) -> Iterator[Segment]:
+            allowed = options or self.options
+            drawn = Text(renderable) if isinstance(renderable, str) else renderable
+            if isinstance(drawn, Text) and not (drawn.no_wrap or allowed.no_wrap):
+                drawn = breaking.broken(drawn, allowed.max_width, units=breaking.WORDS)
+            for text, style, control in super().render(drawn, allowed):
                 yield Segment(text if control else printable(text), style, control)
 
-    return PrintableConsole(highlight=False, markup=False, emoji=False, **settings)
+    # Rich would print bold letters even with NO_COLOR.
+    plain: dict[str, Any] = {} if _has_styles() else {"color_system": None}
+    return PrintableConsole(highlight=False, markup=False, emoji=False, **plain | settings)
 
 
-def _width() -> int:
+def has_styles(stream: TextIO) -> bool:
+    """Return whether escape sequences may be printed: not in a pipe, and not with NO_COLOR."""
+    return stream.isatty() and _has_styles()
+
+
+def _has_styles() -> bool:
+    return not os.environ.get("NO_COLOR") and not _is_dumb()
+
+
+def is_screen(stream: TextIO) -> bool:
+    """Return whether the stream is a terminal whose lines can be replaced."""
+    return stream.isatty() and not _is_dumb()
+
+
+def _is_dumb() -> bool:
+    return os.environ.get("TERM") in ("dumb", "unknown")
+
+
+def console_width() -> int:
     columns = max(_NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns)
     # In a pipe the width of some terminal must not change the output.
     return columns if sys.stdout.isatty() else min(WIDTH, columns)
 
 
 def _needed_width(screen: Console, drawn: RenderableType) -> int:
-    """Return the columns that a thing needs in a pipe: rows whole, sentences as wide as a word."""
+    """Return the columns that a thing needs in a pipe: its pieces are whole.
+
+    Where those of a row do not fit in 80 columns, the row is one line.
+    """
     from rich.measure import Measurement
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
+    from numalet.cli.breaking import Breakable
+    from numalet.cli.tables import FittedTable
+
     inner = drawn.renderable if isinstance(drawn, Padding) else drawn
-    options = screen.options.update_width(_WIDEST)
-    measured = Measurement.get(screen, options, drawn)
-    is_row = inner.no_wrap if isinstance(inner, Text) else isinstance(inner, Table)
-    if measured.maximum >= _WIDEST or (isinstance(inner, Table) and inner.expand):
-        # It takes all available room, like adjacent boxes.
-        is_row = False
-    return measured.maximum if is_row else measured.minimum
+    beside = drawn.left + drawn.right if isinstance(drawn, Padding) else 0
+    is_row = isinstance(inner, Text) and bool(inner.no_wrap)
+    is_row |= isinstance(inner, Table) and not inner.expand
+    if isinstance(inner, str | Text):
+        inner = Breakable(Text(inner) if isinstance(inner, str) else inner)
+    measured = Measurement.get(screen, screen.options.update_width(_WIDEST), inner)
+    is_row |= isinstance(inner, FittedTable) and beside + measured.minimum > WIDTH
+    return beside + (measured.maximum if is_row else measured.minimum)
 
 
 def one_line(text: str, style: str = "") -> Text:
@@ -127,16 +165,20 @@ def one_line(text: str, style: str = "") -> Text:
     return Text(printable(text), style=style, no_wrap=not sys.stdout.isatty())
 
 
-def print_all(drawn: Iterable[RenderableType]) -> None:
-    """Print the parts from top to bottom, without trailing blanks."""
+def print_all(parts: Iterable[RenderableType]) -> None:
+    """Print the parts from top to bottom."""
+    print_drawn(drawn(parts))
+
+
+def drawn(parts: Iterable[RenderableType]) -> str:
+    """Return the lines of the parts from top to bottom, without trailing blanks."""
     screen = console()
-    for each in drawn:
+    for each in parts:
         if not sys.stdout.isatty():
-            # Rich cuts names in narrow tables, so in a pipe the console is as wide as the rows.
-            screen.width = max(_width(), _needed_width(screen, each))
+            screen.width = max(console_width(), _needed_width(screen, each))
         screen.print(each)
     assert isinstance(screen.file, io.StringIO)
-    print_drawn(_TRAILING_BLANKS.sub(r"\1", screen.file.getvalue()))
+    return _TRAILING_BLANKS.sub(r"\1", screen.file.getvalue())
 
 
 def is_unicode() -> bool:
@@ -157,6 +199,21 @@ def print_text(text: str) -> None:
     sys.stdout.write(printable(text))
 
 
+def print_hanging(text: str) -> None:
+    """Print lines; on a terminal a line continues below its first value."""
+    if not sys.stdout.isatty():
+        print_text(text)
+        return
+    from numalet.cli import breaking
+
+    for line in printable(text).splitlines():
+        head = _HEAD.match(line)
+        indent = head.end() if head else 0
+        width = max(console_width() - indent, _LEAST_VALUE)
+        rest = breaking.lines(line[indent:], width, units=breaking.WORDS)
+        print_text(line[:indent] + f"\n{' ' * indent}".join(rest) + "\n")
+
+
 def print_line(text: str = "") -> None:
     print_text(f"{text}\n")
     sys.stdout.flush()
@@ -169,7 +226,7 @@ def print_drawn(text: str) -> None:
 
 def print_screen(text: str) -> None:
     """Replace the content of the terminal; if the output is not a terminal, append."""
-    sys.stdout.write(f"{_CLEARED if sys.stdout.isatty() else ''}{text}\n")
+    sys.stdout.write(f"{_CLEARED if is_screen(sys.stdout) else ''}{text}\n")
 
 
 def print_log(data: bytes) -> None:
@@ -246,16 +303,13 @@ def complain(severity: Severity, text: str) -> None:
     if not sys.stderr.isatty():
         say(f"{word}: {message}")
         return
-    import textwrap
+    from numalet.cli import breaking
 
-    filled = textwrap.fill(
-        f"{word}: {message}",
-        _width(),
-        subsequent_indent="  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    ).removeprefix(word)
-    if "NO_COLOR" not in os.environ:
+    lines = breaking.lines(
+        f"{word}: {message}", console_width() - len(_INDENT), units=breaking.WORDS
+    )
+    filled = f"\n{_INDENT}".join(lines).removeprefix(word)
+    if _has_styles():
         word = typer.style(word, fg=_COLOURS[severity], bold=True)
     sys.stderr.write(f"{word}{filled}\n")
     sys.stderr.flush()

@@ -30,7 +30,7 @@ class Progress:
         # Short work shows no bar at all.
         self._next = time.monotonic() + _FIRST
         self._is_drawn = False
-        self._is_watched = sys.stderr.isatty()
+        self._is_watched = output.is_screen(sys.stderr)
 
     def advance(self, steps: int = 1) -> None:
         self._done += steps
@@ -57,7 +57,7 @@ class Progress:
 @contextmanager
 def waiting(text: str) -> Iterator[None]:
     """Show the current work and its elapsed seconds."""
-    if not sys.stderr.isatty():
+    if not output.is_screen(sys.stderr):
         yield
         return
     is_over = threading.Event()

@@ -2,52 +2,95 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from itertools import zip_longest
+from typing import Any, Final, TypeAlias
 
 import typer
+from rich.cells import cell_len
 
+from numalet.cli import breaking, output, tables
 from numalet.cli.output import printable
 from numalet.cli.tables import Column, Columns
 from numalet.wording import numbers
 from numalet.wording.kubelet import UNPROMISED
 
 _STATUS: Final = 2
-_GAP: Final = "   "
-_GOOD: Final = ("Running", "Completed", "Succeeded")
-_WAITING: Final = ("Pending", "ContainerCreating", "PodInitializing", "Terminating")
+_ANY_WIDTH: Final = 100_000
+_ENDS: Final = {"NAME": breaking.NAMES, "MEMORY": "+,"}
+GOOD: Final = ("Running", "Completed", "Succeeded")
+WAITING: Final = ("Pending", "ContainerCreating", "PodInitializing", "Terminating")
 _UNITS: Final = ((86_400, "d"), (3600, "h"), (60, "m"))
 
 
-class PodTable:
-    """A table of pods. Its first lines determine the widths of the columns."""
+Row: TypeAlias = tuple[Mapping[str, Any], datetime]
 
-    def __init__(self, items: Sequence[Mapping[str, Any]], now: datetime, *, is_wide: bool) -> None:
+
+class PodTable:
+    """A table of pods. Its first lines determine the widths of the columns.
+
+    On a terminal, columns are narrowed to its width, and a row may have several lines.
+    """
+
+    def __init__(
+        self,
+        items: Sequence[Mapping[str, Any]],
+        now: datetime,
+        columns: Columns[Row] = (),
+        *,
+        is_wide: bool = False,
+    ) -> None:
         self._now = now
-        self._columns = _WIDE if is_wide else _COLUMNS
+        self._columns = columns or (_WIDE if is_wide else COLUMNS)
         self._heads = [each.name for each in self._columns]
         rows = [self._heads, *(self._cells(item, now) for item in items)]
-        self._widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        self._ends = [_ENDS.get(each.name, breaking.LISTS) for each in self._columns]
+        ranges = list(map(_range, zip(*rows, strict=True), self._ends))
+        room = output.console_width() if sys.stdout.isatty() else _ANY_WIDTH
+        # On a terminal that is too narrow, it is the terminal that breaks the lines.
+        self._gap, self._widths = tables.fit(ranges, room, (3, 1)) or (1, [to for _, to in ranges])
 
     def text(self, items: Sequence[Mapping[str, Any]]) -> str:
         """Return header and lines."""
-        head = _GAP.join(map(str.ljust, self._heads, self._widths)).rstrip() + "\n"
-        return head + "".join(self.line(item, self._now) for item in items)
+        return self.head() + "".join(self.line(item, self._now) for item in items)
+
+    def head(self) -> str:
+        return self._drawn(self._heads)
 
     def line(self, item: Mapping[str, Any], now: datetime, *, gone: bool = False) -> str:
-        """Return one line; a deleted pod has the status Gone."""
+        """Return a row; a deleted pod has the status Gone."""
         cells = self._cells(item, now)
         if gone:
             cells[_STATUS] = "Gone"
-        padded = list(map(str.ljust, cells, self._widths))
-        padded[_STATUS] = _coloured(padded[_STATUS])
-        return _GAP.join(padded).rstrip() + "\n"
+        return self._drawn(cells, _colour(cells[_STATUS]))
+
+    def _drawn(self, cells: Sequence[str], colour: str | None = None) -> str:
+        columns = [
+            breaking.lines(cell, max(width, breaking.widths(cell, ends)[0]), ends)
+            for cell, width, ends in zip(cells, self._widths, self._ends, strict=True)
+        ]
+        drawn = []
+        for row in zip_longest(*columns, fillvalue=""):
+            padded = [
+                part + " " * (width - cell_len(part))
+                for part, width in zip(row, self._widths, strict=True)
+            ]
+            if colour:
+                padded[_STATUS] = typer.style(padded[_STATUS], fg=colour)
+            drawn.append((" " * self._gap).join(padded).rstrip() + "\n")
+        return "".join(drawn)
 
     def _cells(self, item: Mapping[str, Any], now: datetime) -> list[str]:
         return [printable(str(each.cell((item, now)))) for each in self._columns]
+
+
+def _range(cells: Iterable[str], ends: str) -> tuple[int, int]:
+    """Return the least and the most width of a column; a name is not broken everywhere."""
+    sizes = [breaking.widths(cell, ends) for cell in cells]
+    least, most = (max(each) for each in zip(*sizes, strict=True))
+    return max(least, min(most, breaking.NAME_WIDTH)) if ends == breaking.NAMES else least, most
 
 
 def _name(item: Mapping[str, Any]) -> str:
@@ -120,7 +163,7 @@ def age(created: str, now: datetime) -> str:
     return f"{seconds}s"
 
 
-_COLUMNS: Final[Columns[tuple[Mapping[str, Any], datetime]]] = (
+COLUMNS: Final[Columns[Row]] = (
     Column("NAME", lambda row: _name(row[0])),
     Column("READY", lambda row: row[0]["ready"]),
     Column("STATUS", lambda row: _status(row[0])),
@@ -130,16 +173,14 @@ _COLUMNS: Final[Columns[tuple[Mapping[str, Any], datetime]]] = (
     Column("ALIGNED", lambda row: _aligned(row[0])),
     Column("AGE", lambda row: _age(row[0]["metadata"]["creationTimestamp"], row[1])),
 )
-_WIDE: Final[Columns[tuple[Mapping[str, Any], datetime]]] = (
-    *_COLUMNS,
+_WIDE: Final[Columns[Row]] = (
+    *COLUMNS,
     Column("GUARANTEE", lambda row: _levels(row[0])),
     Column("UID", lambda row: row[0]["metadata"]["uid"]),
 )
 
 
-def _coloured(padded: str) -> str:
-    if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
-        return padded
-    status = padded.strip()
-    colour = "green" if status in _GOOD else "yellow" if status in _WAITING else "red"
-    return typer.style(padded, fg=colour)
+def _colour(status: str) -> str | None:
+    if not output.has_styles(sys.stdout):
+        return None
+    return "green" if status in GOOD else "yellow" if status in WAITING else "red"

@@ -96,11 +96,11 @@ def _tallies(
 class _Shown:
     """Prints during the run: text at once, JSON at the end, a counter on a terminal."""
 
-    def __init__(self, output: ReplayOutput) -> None:
-        self._output = output
+    def __init__(self, chosen: ReplayOutput) -> None:
+        self._output = chosen
         self._tallies: list[ReplayFileDocument] = []
         self._ticks = 0
-        self._is_live = _is_terminal()
+        self._is_live = output.is_screen(sys.stderr)
 
     def one_more(self, report: Report) -> None:
         """Count a scenario, and print its result if it is notable."""
@@ -142,10 +142,6 @@ class _Shown:
         if any(tally.problems for tally in self._tallies):
             return 2
         return 1 if any(tally.failures for tally in self._tallies) else 0
-
-
-def _is_terminal() -> bool:
-    return sys.stderr.isatty()
 
 
 def _summary(tallies: Sequence[ReplayFileDocument]) -> ReplayDocument:

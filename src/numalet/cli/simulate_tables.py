@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from numalet.cli import breaking, node_tables, output
-from numalet.cli.tables import Column, table
+from numalet.cli.tables import Column, FittedTable, table
 from numalet.core.admission.decision import Decision
 from numalet.core.config.behaviour import Mode
 from numalet.core.config.rules import StartRefused
@@ -34,7 +34,6 @@ from numalet.wording import explanations, kubelet, numbers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.table import Table
 
 
 def tables(
@@ -96,7 +95,7 @@ _PodRow: TypeAlias = tuple["RenderableType", "RenderableType", PodSums | None]
 """A pod or the kubelet, the status, and the sums of an admitted pod."""
 
 
-def _pod_table(session: Session, records: Sequence[Record]) -> Table:
+def _pod_table(session: Session, records: Sequence[Record]) -> FittedTable:
     """Return the pods in order; columns for CPUs and devices only if a pod has some."""
     sums = {id(each): pod_sums.pod_sums(each, session.machine) for each in decisions(records)}
     rows: list[_PodRow] = []
@@ -120,7 +119,7 @@ def _pod_table(session: Session, records: Sequence[Record]) -> Table:
         columns.append(
             Column(
                 "CPUS",
-                lambda row: breaking.cpus(cpu_set.text(row[2].cpus) or "shared") if row[2] else "",
+                lambda row: (cpu_set.text(row[2].cpus) or "shared") if row[2] else "",
             )
         )
     columns.append(Column("MEMORY", lambda row: (_memory(row[2]) or "-") if row[2] else ""))

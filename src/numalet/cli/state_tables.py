@@ -127,7 +127,7 @@ _HOLDERS: Final[Columns[HolderRow]] = (
         ),
     ),
     Column("MEMORY", lambda row: _text("\n".join(map(_part, row.memory)) or "-")),
-    Column("CPUS", lambda row: breaking.cpus(row.cpus or "-")),
+    Column("CPUS", lambda row: row.cpus or "-"),
     Column(
         "DEVICES",
         lambda row: _text("\n".join(f"{name} {ids}" for name, ids in row.devices.items()) or "-"),

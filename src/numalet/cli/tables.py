@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 
-from numalet.cli.output import printable
+from numalet.cli.breaking import Breakable
 from numalet.core.model.value import Value
+from numalet.wording.foreign_texts import printable
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType
+    from rich.measure import Measurement
     from rich.table import Table
 
 Row = TypeVar("Row")
 Key = TypeVar("Key")
+_WIDEST: Final = 100_000
+_GAP: Final = 2
+_CLOSE: Final = 1
+"""Blanks between columns, and where there is less room."""
 
 
 class Column(Value, Generic[Row]):
     """``right`` aligns numbers; ``whole`` cells are never wrapped.
 
-    ``least`` and ``most`` are widths; ``ratio`` is the share of the free width, as in Rich.
+    ``least`` and ``most`` are widths.
     """
 
     name: str
@@ -28,34 +34,120 @@ class Column(Value, Generic[Row]):
     whole: bool = False
     least: int | None = None
     most: int | None = None
-    ratio: int | None = None
 
 
 Columns: TypeAlias = Sequence[Column[Row]]
 
 
-def table(columns: Columns[Row], rows: Iterable[Row], **settings: Any) -> Table:
+def table(columns: Columns[Row], rows: Iterable[Row], **settings: Any) -> FittedTable:
     """Return a table without lines or outer padding; ``settings`` are those of Rich."""
-    from rich.table import Table
+    return FittedTable(columns, rows, settings, (_GAP, _CLOSE))
 
-    drawn = Table(**{"box": None, "pad_edge": False, "header_style": "bold"} | settings)
-    for each in columns:
-        drawn.add_column(
-            each.name,
-            justify="right" if each.right else "left",
-            no_wrap=each.whole,
-            min_width=each.least,
-            max_width=each.most,
-            ratio=each.ratio,
-            overflow="ellipsis" if each.whole else "fold",
-        )
-    for row in rows:
-        drawn.add_row(*(_drawn(each.cell(row)) for each in columns))
-    return drawn
+
+class FittedTable:
+    """A table as wide as its texts, at most as the screen.
+
+    The widest columns give way first, but none becomes narrower than its widest piece. Where the
+    pieces do not fit side by side, each row is a list of its cells, one below the other.
+    """
+
+    def __init__(
+        self,
+        columns: Columns[Any],
+        rows: Iterable[Any],
+        settings: dict[str, Any],
+        gaps: Sequence[int],
+    ) -> None:
+        self._gaps = gaps
+        self._columns = columns
+        self._settings = {"box": None, "pad_edge": False, "header_style": "bold"} | settings
+        self._rows = [[_drawn(each.cell(row)) for each in columns] for row in rows]
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        from rich.measure import Measurement
+
+        least, most = map(sum, zip(*self._ranges(console, options), strict=True))
+        gaps = len(self._columns) - 1
+        return Measurement(least + gaps * self._gaps[-1], most + gaps * self._gaps[0])
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
+        from rich.table import Table
+
+        ranges = self._ranges(console, options)
+        fitted = fit(ranges, options.max_width, self._gaps)
+        if fitted is None:
+            yield self._listed()
+            return
+        gap, widths = fitted
+        drawn = Table(padding=(0, gap, 0, 0), **self._settings)
+        for column, width in zip(self._columns, widths, strict=True):
+            justify: JustifyMethod = "right" if column.right else "left"
+            drawn.add_column(column.name, justify=justify, no_wrap=column.whole, width=width)
+        for row in self._rows:
+            drawn.add_row(*row)
+        yield drawn
+
+    def _ranges(self, console: Console, options: ConsoleOptions) -> list[tuple[int, int]]:
+        """Return for each column the width of its widest piece, and of its widest line."""
+        from rich.measure import Measurement
+
+        wide = options.update_width(_WIDEST)
+        ranges = []
+        for at, column in enumerate(self._columns):
+            head = [_drawn(column.name)] if self._settings.get("show_header", True) else []
+            sizes = [
+                Measurement.get(console, wide, each)
+                for each in [*head, *(row[at] for row in self._rows)]
+            ]
+            most = max((each.maximum for each in sizes), default=0)
+            pieces = max((each.minimum for each in sizes), default=0)
+            most = max(min(most, column.most or most), pieces, column.least or 0)
+            ranges.append((most if column.whole else max(pieces, column.least or 0), most))
+        return ranges
+
+    def _listed(self) -> Table:
+        from rich.table import Table
+        from rich.text import Text
+
+        drawn = Table.grid(padding=(0, _GAP, 0, 0))
+        drawn.add_column(style="bold", no_wrap=True)
+        for number, row in enumerate(self._rows):
+            if number:
+                drawn.add_row()
+            for column, cell in zip(self._columns, row, strict=True):
+                drawn.add_row(Text(column.name.replace("\n", " ")), cell)
+        return drawn
+
+
+def fit(
+    ranges: Sequence[tuple[int, int]], room: int, gaps: Iterable[int]
+) -> tuple[int, list[int]] | None:
+    """Return the first gap with which the columns fit, and their widths.
+
+    Of each column the least and the most width are given; the widest give way first. None if the
+    columns do not fit side by side.
+    """
+    limit = max(most for _, most in ranges)
+    for gap in gaps:
+        left = room - gap * (len(ranges) - 1)
+        if sum(least for least, _ in ranges) <= left:
+            while sum(widths := [max(least, min(most, limit)) for least, most in ranges]) > left:
+                limit -= 1
+            return gap, widths
+    return None
 
 
 def _drawn(cell: RenderableType | float) -> RenderableType:
-    return printable(str(cell)) if isinstance(cell, str | int | float) else cell
+    from rich.text import Text
+
+    if isinstance(cell, Text):
+        return Breakable(cell)
+    return Breakable(Text(printable(str(cell)))) if isinstance(cell, str | int | float) else cell
+
+
+def legend(columns: Columns[Row], rows: Iterable[Row]) -> FittedTable:
+    """Return a table without heads whose columns are a blank apart."""
+    return FittedTable(columns, rows, {"show_header": False}, (_CLOSE,))
 
 
 def grouped(groups: Iterable[tuple[Key, Iterable[Row]]]) -> Iterator[tuple[Key | None, Row]]:

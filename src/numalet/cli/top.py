@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numalet.cli.agent_client import EXITS, OWN_API, AgentChoice
 from numalet.cli.options import Options, option, with_options
 from numalet.core.model.findings import BadInput
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
-    from rich.console import RenderableType
-
-    from numalet.agent.run.listing import Listing
-    from numalet.io.agent_client.client import AgentClient
+Listed: TypeAlias = "tuple[Mapping[str, Any] | None, Sequence[Mapping[str, Any]]]"
+"""The node, if there is one, and its pods."""
 
 EPILOG = f"""Examples:
 
@@ -23,7 +22,9 @@ EPILOG = f"""Examples:
   # once, for a script
   numalet top --once
 
-Ends with Ctrl-C.
+Keys: q or Ctrl-C ends it. The arrows up and down, PgUp, PgDn, Home and End scroll. Left and right
+choose the column to sort by, r reverses the order. / filters by name or status. Esc shows all pods
+again, first those that crash or were refused.
 
 {EXITS}"""
 
@@ -39,60 +40,51 @@ def top(options: TopOptions) -> None:
     """Show NUMA nodes and pods as they are, live: promised memory, free memory, CPUs."""
     import sys
 
-    with options.agent.client() as client:
-
-        def picture() -> tuple[list[RenderableType], str]:
-            try:
-                return _of_agent(client)
-            except BadInput as bad:
-                return _of_commands(options.agent.commands_without_agent(bad))
-
-        if options.once or not sys.stdout.isatty():
-            from numalet.cli import output
-
-            nodes, pods = picture()
-            output.print_all(nodes)
-            output.print_drawn(f"\n{pods}")
-        else:
-            _live(picture, options.every)
-
-
-def _of_agent(client: AgentClient) -> tuple[list[RenderableType], str]:
-    from numalet.cli import top_view
-
-    (state,) = client.get(f"{OWN_API}/nodestates")["items"]
-    pods: list[Any] = client.get(f"{OWN_API}/podplacements")["items"]
-    return top_view.picture(state, pods)
-
-
-def _of_commands(commands: Listing) -> tuple[list[RenderableType], str]:
-    """Return the commands of ``numalet run``, and their shared node."""
-    from datetime import UTC, datetime
-
-    from numalet.cli import top_view
+    from numalet.cli import output, top_view
     from numalet.cli.ps_view import PodTable
 
-    if commands.node is None:
-        return [], PodTable(commands.placements, datetime.now(UTC), is_wide=False).text(
-            commands.placements
-        )
-    return top_view.picture(commands.node, commands.placements)
+    with options.agent.client() as client:
+
+        def ask() -> Listed:
+            try:
+                (state,) = client.get(f"{OWN_API}/nodestates")["items"]
+                return state, client.get(f"{OWN_API}/podplacements")["items"]
+            except BadInput as bad:
+                commands = options.agent.commands_without_agent(bad)
+                return commands.node, commands.placements
+
+        if options.once or not output.is_screen(sys.stdout):
+            state, pods = ask()
+            now = datetime.now(UTC)
+            listed = top_view.ordered(pods, top_view.View(), now)
+            output.print_all(top_view.picture(state, pods))
+            output.print_drawn(f"\n{PodTable(listed, now, top_view.COLUMNS).text(listed)}")
+        else:
+            _live(ask, options.every)
 
 
-def _live(picture: Callable[[], tuple[list[RenderableType], str]], every_seconds: float) -> None:
+def _live(ask: Callable[[], Listed], every_seconds: float) -> None:
+    import shutil
     import time
 
-    from rich.console import Group
     from rich.live import Live
     from rich.text import Text
 
-    from numalet.cli import output
+    from numalet.cli import keyboard, output, top_view
 
-    def drawn() -> Group:
-        nodes, pods = picture()
-        return Group(*nodes, "", Text.from_ansi(pods, no_wrap=True))
-
-    with Live(drawn(), console=output.literal_console(), screen=True) as live:
-        while True:
-            time.sleep(every_seconds)
-            live.update(drawn())
+    view: top_view.View | None = top_view.View()
+    console = output.literal_console()
+    with keyboard.keys() as pressed, Live(console=console, screen=True, auto_refresh=False) as live:
+        state, pods = ask()
+        asked = time.monotonic()
+        while view is not None:
+            height = shutil.get_terminal_size().lines
+            nodes = output.drawn(top_view.picture(state, pods))
+            screen = top_view.screen(nodes, pods, view, height, datetime.now(UTC))
+            text = Text.from_ansi("\n".join(screen.lines), no_wrap=True, overflow="crop")
+            live.update(text, refresh=True)
+            for key in pressed(max(0.0, asked + every_seconds - time.monotonic())):
+                view = None if view is None else top_view.pressed(view, key, screen)
+            if time.monotonic() >= asked + every_seconds:
+                state, pods = ask()
+                asked = time.monotonic()

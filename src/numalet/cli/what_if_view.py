@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, assert_never
 
-from numalet.cli import breaking, output
+from numalet.cli import output
+from numalet.cli.breaking import Breakable
 from numalet.cli.output import MatrixFormat, OutputFormat
 from numalet.cli.tables import Column, Columns, table
 from numalet.core.config.behaviour import Mode
@@ -93,9 +94,14 @@ def _names(row: VariantDocument) -> tuple[str, ...]:
 
 
 def _name_column(at: int) -> Column[VariantRow]:
-    return Column(
-        _NAMES[at].upper(), lambda row: breaking.name(output.printable(_names(row.document)[at]))
-    )
+    from rich.text import Text
+
+    def cell(row: VariantRow) -> Breakable | str:
+        text = output.printable(_names(row.document)[at])
+        # Policies and options are long words; the name of a machine or of a file stays whole.
+        return text if at < _NAMES.index("policy") else Breakable(Text(text), "-=,")
+
+    return Column(_NAMES[at].upper(), cell)
 
 
 def _admitted(row: VariantRow) -> str:
@@ -117,7 +123,7 @@ def _stranded(row: VariantDocument) -> str:
     parts = {
         f"{node_id}": [
             *([numbers.size(round(memory[node_id]))] if memory[node_id] else []),
-            *([f"{cpus[node_id]:.3g} CPUs"] if cpus[node_id] else []),
+            *([numbers.singular(f"{cpus[node_id]:.3g} CPUs")] if cpus[node_id] else []),
         ]
         for node_id in memory
     }
@@ -125,8 +131,11 @@ def _stranded(row: VariantDocument) -> str:
     if not stranded:
         return "-"
     if len(stranded) <= _MOST_NODES:
-        return ", ".join(f"{name}: {' '.join(texts)}" for name, texts in stranded.items())
-    sums = [numbers.size(round(sum(memory.values()))), f"{sum(cpus.values()):.4g} CPUs"]
+        return "\n".join(f"{name}: {' '.join(texts)}" for name, texts in stranded.items())
+    sums = [
+        numbers.size(round(sum(memory.values()))),
+        numbers.singular(f"{sum(cpus.values()):.4g} CPUs"),
+    ]
     return f"{len(stranded)} nodes: {' '.join(sums)}"
 
 

@@ -11,7 +11,7 @@ from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.value import Value
 from numalet.drawing import node_drawing
-from numalet.insight.maps import finding
+from numalet.insight.maps import finding, machine_map
 from numalet.insight.maps.machine_map import MachineMap, MachineNodeRow, View
 from numalet.insight.maps.node_map import NodeMap
 from numalet.insight.maps.pod_sums import pod_sums
@@ -106,14 +106,15 @@ def machine_totals(rows: MachineMap) -> str:
 
 
 def nodes_table(rows: MachineMap) -> TextTable:
+    distances = machine_map.distances(rows.numa_nodes)
     return TextTable(
         "NUMA nodes",
         ("Node", "Class", "Socket", "CPUs", "Cores", "Memory", "Huge pages", "Distances"),
-        tuple(_row(row) for row in rows.numa_nodes),
+        tuple(_row(row, distances[row.id]) for row in rows.numa_nodes),
     )
 
 
-def _row(row: MachineNodeRow) -> tuple[str, ...]:
+def _row(row: MachineNodeRow, distances: str) -> tuple[str, ...]:
     offline = f", offline {row.offline_cpus}" if row.offline_cpus else ""
     pages = [
         f"{each.count} x {numbers.rounded_size(each.page_size_kib * 1024)}"
@@ -128,7 +129,7 @@ def _row(row: MachineNodeRow) -> tuple[str, ...]:
         str(row.cores),
         "unknown" if row.memory_bytes is None else numbers.rounded_size(row.memory_bytes),
         ", ".join(pages),
-        " ".join(map(str, row.distances or ())),
+        distances,
     )
 
 

@@ -65,7 +65,8 @@ def _rendered(stream: TextIO, chosen: LogFormat) -> list[Processor]:
             structlog.processors.EventRenamer("msg"),
             structlog.processors.JSONRenderer(sort_keys=False),
         ]
-    if stream.isatty() and "NO_COLOR" not in os.environ:
+    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    if stream.isatty() and not is_plain:
         return [
             _without_level_zero,
             _printable,

@@ -6,9 +6,9 @@ and the kubelet's view of one machine have the same form. Profiles are rows of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
-from typing import Any, TypedDict, cast
+from typing import Any, Final, TypedDict, cast
 
 from numalet.core.config.machine_notes import machine_notes
 from numalet.core.model import cpu_set
@@ -130,6 +130,34 @@ def machine_map(machine: Machine, view: View, notes: Iterable[Finding] = ()) -> 
     if view is View.KUBELET:
         return _kubelet_map(machine, info, all_notes)
     return _kernel_map(machine, info, all_notes)
+
+
+MOST_DISTANCES: Final = 14
+"""NUMA nodes whose distances are shown as numbers in the order of the nodes."""
+
+
+def distances(rows: Sequence[MachineNodeRow]) -> dict[int, str]:
+    """Return the distances of each node as a text: of many nodes ``10: 0; 16: 1-3``.
+
+    Before a colon is a distance, behind it the nodes that have it. If a row has another length,
+    the nodes are unknown, and the text has the numbers alone.
+    """
+    ids = sorted(row.id for row in rows)
+    is_list = len(ids) <= MOST_DISTANCES or any(
+        len(row.distances or ids) != len(ids) for row in rows
+    )
+    return {row.id: _distances(row.distances, () if is_list else ids) for row in rows}
+
+
+def _distances(of_node: Sequence[int] | None, ids: Sequence[int]) -> str:
+    if of_node is None:
+        return "-"
+    if not ids:
+        return " ".join(map(str, of_node))
+    groups: dict[int, list[int]] = {}
+    for node_id, distance in zip(ids, of_node, strict=True):
+        groups.setdefault(distance, []).append(node_id)
+    return "; ".join(f"{far}: {cpu_set.text(groups[far])}" for far in sorted(groups))
 
 
 def _note(note: Finding) -> MachineNote:

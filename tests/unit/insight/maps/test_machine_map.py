@@ -10,8 +10,10 @@ from numalet.core.config.machine_notes import machine_notes
 from numalet.core.model.findings import Severity
 from numalet.core.model.kubelet_view import kubelet_view
 from numalet.core.model.machine import Cpu, HugePagePool, Machine, NumaNode, ProcFacts
-from numalet.core.model.machine_shape import MachineShape, machine_of_shape
+from numalet.core.model.machine_shape import MachineShape, machine_of_shape, parse_shape
+from numalet.core.model.value import replace
 from numalet.insight.maps import machine_description
+from numalet.insight.maps import machine_map as maps
 from numalet.insight.maps.machine_map import MachineMap, View, machine_map
 from numalet.insight.output import json_schema
 from numalet.io.findings.machines import MachineNoteUnreadable
@@ -143,3 +145,28 @@ def test_ids_count_where_siblings_are_not_said() -> None:
     chart = machine_map(machine, View.KERNEL)
     assert (chart.sockets, chart.cores) == (2, 2)
     assert chart.numa_nodes[0].sockets == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        ("2n4c", {0: "10 20", 1: "20 10"}),
+        ("16n16c", {0: "10: 0; 20: 1-15", 1: "10: 1; 20: 0,2-15"}),
+    ],
+)
+def test_the_distances_of_many_nodes_are_grouped(shape: str, expected: dict[int, str]) -> None:
+    rows = machine_map(
+        machine_of_shape(parse_shape(shape), 1 << 30, {}, shape), View.KERNEL
+    ).numa_nodes
+    texts = maps.distances(rows)
+    assert {each: texts[each] for each in expected} == expected
+
+
+def test_distances_of_unknown_nodes_are_listed() -> None:
+    rows = machine_map(
+        machine_of_shape(parse_shape("16n16c"), 1 << 30, {}, "16n16c"), View.KERNEL
+    ).numa_nodes
+    short = replace(rows[0], distances=(10, 20))
+    without = replace(rows[1], distances=None)
+    texts = maps.distances([short, without, *rows[2:]])
+    assert (texts[0], texts[1]) == ("10 20", "-")
