@@ -155,7 +155,7 @@ _POOLS: Final[Columns[PoolTraps]] = (
 )
 
 _SHAPES: Final[Columns[TrapShape]] = (
-    Column("SHAPE", lambda each: each.shape),
+    Column("SHAPE", lambda each: breaking.words(each.shape)),
     Column("ASKS FOR", lambda each: numbers.amounts(each.amounts)),
     Column("RUN", lambda each: each.running, right=True),
     Column("WAIT", lambda each: each.waiting, right=True),

@@ -74,6 +74,9 @@ class FittedTable:
         from rich.table import Table
 
         ranges = self._ranges(console, options)
+        if sum(most for _, most in ranges) + self._gaps[0] * (len(ranges) - 1) > options.max_width:
+            # The heads break first.
+            ranges = self._ranges(console, options, "minimum")
         fitted = fit(ranges, options.max_width, self._gaps)
         if fitted is None:
             yield self._listed()
@@ -87,18 +90,19 @@ class FittedTable:
             drawn.add_row(*row)
         yield drawn
 
-    def _ranges(self, console: Console, options: ConsoleOptions) -> list[tuple[int, int]]:
+    def _ranges(
+        self, console: Console, options: ConsoleOptions, of_head: str = "maximum"
+    ) -> list[tuple[int, int]]:
         """Return for each column the width of its widest piece, and of its widest line."""
         from rich.measure import Measurement
 
         wide = options.update_width(_WIDEST)
         ranges = []
         for at, column in enumerate(self._columns):
-            head = [_drawn(column.name)] if self._settings.get("show_header", True) else []
-            sizes = [
-                Measurement.get(console, wide, each)
-                for each in [*head, *(row[at] for row in self._rows)]
-            ]
+            sizes = [Measurement.get(console, wide, row[at]) for row in self._rows]
+            if self._settings.get("show_header", True):
+                head = Measurement.get(console, wide, _drawn(column.name))
+                sizes.append(Measurement(head.minimum, getattr(head, of_head)))
             most = max((each.maximum for each in sizes), default=0)
             pieces = max((each.minimum for each in sizes), default=0)
             most = max(min(most, column.most or most), pieces, column.least or 0)
