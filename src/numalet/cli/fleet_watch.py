@@ -65,7 +65,7 @@ class WatchedAnswer(Mutable):
 
     def _print(self, text: str, *, is_old: bool) -> None:
         """Print new text; a mere change of its age is shown on a terminal only."""
-        is_screen = output.is_screen(sys.stdout)
+        is_screen = output.is_screen("stdout")
         state = (self._text, is_old and self.is_table)
         # On a terminal the age is redrawn; in a pipe only a new answer is printed.
         if text == self._shown or (state == self._state and not is_screen):

@@ -85,7 +85,7 @@ class Watching:
 
     def __init__(self, request: GuestRequest) -> None:
         self._name = request.topology.name
-        self._is_watched = output.is_screen(sys.stderr)
+        self._is_watched = output.is_screen("stderr")
         self._is_drawn = False
         self._next = 0.0
         self._is_shell = request.terminal is not None

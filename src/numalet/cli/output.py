@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import typer
 
@@ -110,18 +110,18 @@ def literal_console(**settings: Any) -> Console:
     return PrintableConsole(highlight=False, markup=False, emoji=False, **plain | settings)
 
 
-def has_styles(stream: TextIO) -> bool:
+def has_styles() -> bool:
     """Return whether escape sequences may be printed: not in a pipe, and not with NO_COLOR."""
-    return stream.isatty() and _has_styles()
+    return sys.stdout.isatty() and _has_styles()
 
 
 def _has_styles() -> bool:
     return not os.environ.get("NO_COLOR") and not _is_dumb()
 
 
-def is_screen(stream: TextIO) -> bool:
-    """Return whether the stream is a terminal whose lines can be replaced."""
-    return stream.isatty() and not _is_dumb()
+def is_screen(name: Literal["stdout", "stderr"]) -> bool:
+    """Return whether this stream is a terminal whose lines can be replaced."""
+    return bool(getattr(sys, name).isatty()) and not _is_dumb()
 
 
 def _is_dumb() -> bool:
@@ -226,7 +226,7 @@ def print_drawn(text: str) -> None:
 
 def print_screen(text: str) -> None:
     """Replace the content of the terminal; if the output is not a terminal, append."""
-    sys.stdout.write(f"{_CLEARED if is_screen(sys.stdout) else ''}{text}\n")
+    sys.stdout.write(f"{_CLEARED if is_screen('stdout') else ''}{text}\n")
 
 
 def print_log(data: bytes) -> None:

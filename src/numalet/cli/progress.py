@@ -6,7 +6,6 @@ shows the elapsed time.
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -30,7 +29,7 @@ class Progress:
         # Short work shows no bar at all.
         self._next = time.monotonic() + _FIRST
         self._is_drawn = False
-        self._is_watched = output.is_screen(sys.stderr)
+        self._is_watched = output.is_screen("stderr")
 
     def advance(self, steps: int = 1) -> None:
         self._done += steps
@@ -57,7 +56,7 @@ class Progress:
 @contextmanager
 def waiting(text: str) -> Iterator[None]:
     """Show the current work and its elapsed seconds."""
-    if not output.is_screen(sys.stderr):
+    if not output.is_screen("stderr"):
         yield
         return
     is_over = threading.Event()

@@ -181,6 +181,6 @@ _WIDE: Final[Columns[Row]] = (
 
 
 def _colour(status: str) -> str | None:
-    if not output.has_styles(sys.stdout):
+    if not output.has_styles():
         return None
     return "green" if status in GOOD else "yellow" if status in WAITING else "red"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -100,7 +99,7 @@ class _Shown:
         self._output = chosen
         self._tallies: list[ReplayFileDocument] = []
         self._ticks = 0
-        self._is_live = output.is_screen(sys.stderr)
+        self._is_live = output.is_screen("stderr")
 
     def one_more(self, report: Report) -> None:
         """Count a scenario, and print its result if it is notable."""

@@ -38,8 +38,6 @@ class TopOptions(Options):
 @with_options
 def top(options: TopOptions) -> None:
     """Show NUMA nodes and pods as they are, live: promised memory, free memory, CPUs."""
-    import sys
-
     from numalet.cli import output, top_view
     from numalet.cli.ps_view import PodTable
 
@@ -53,7 +51,7 @@ def top(options: TopOptions) -> None:
                 commands = options.agent.commands_without_agent(bad)
                 return commands.node, commands.placements
 
-        if options.once or not output.is_screen(sys.stdout):
+        if options.once or not output.is_screen("stdout"):
             state, pods = ask()
             now = datetime.now(UTC)
             listed = top_view.ordered(pods, top_view.View(), now)
