@@ -237,7 +237,7 @@ def test_nodes_without_cpus_that_must_help_out_are_named(numalet: Runner) -> Non
         "reserve", "-m", write("machine.yaml", description), "--kube-reserved", "memory=2Gi"
     )
     assert ended.status == 0
-    assert "NUMA nodes 1 have no CPUs and reserve memory anyway" in ended.err
+    assert "NUMA node 1 has no CPUs and reserve memory anyway" in ended.err
     assert "no CPUs" in ended.out
 
 

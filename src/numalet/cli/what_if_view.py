@@ -14,7 +14,7 @@ from numalet.cli.output import MatrixFormat, OutputFormat
 from numalet.cli.tables import Column, Columns, table
 from numalet.core.config.behaviour import Mode
 from numalet.core.config.rules import StartStage
-from numalet.core.model import resources
+from numalet.core.model import grammar, resources
 from numalet.insight.explain import matrix
 from numalet.insight.explain.matrix import Matrix, VariantDocument, VariantRow
 from numalet.wording import explanations, kubelet_start, numbers
@@ -123,7 +123,7 @@ def _stranded(row: VariantDocument) -> str:
     parts = {
         f"{node_id}": [
             *([numbers.size(round(memory[node_id]))] if memory[node_id] else []),
-            *([numbers.singular(f"{cpus[node_id]:.3g} CPUs")] if cpus[node_id] else []),
+            *([grammar.singular(f"{cpus[node_id]:.3g} CPUs")] if cpus[node_id] else []),
         ]
         for node_id in memory
     }
@@ -134,7 +134,7 @@ def _stranded(row: VariantDocument) -> str:
         return "\n".join(f"{name}: {' '.join(texts)}" for name, texts in stranded.items())
     sums = [
         numbers.size(round(sum(memory.values()))),
-        numbers.singular(f"{sum(cpus.values()):.4g} CPUs"),
+        grammar.singular(f"{sum(cpus.values()):.4g} CPUs"),
     ]
     return f"{len(stranded)} nodes: {' '.join(sums)}"
 

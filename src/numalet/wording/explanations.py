@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from numalet.core.admission.reasons import NothingToPreempt, OutOfResource
 from numalet.core.hints.provider import WHOLE_POD, Hint, Reason
-from numalet.core.model import numa_mask, resources
+from numalet.core.model import grammar, numa_mask, resources
 from numalet.core.model.findings import Finding
 from numalet.wording import numbers
 
@@ -38,7 +38,7 @@ def of_reason(reason: Reason) -> str:
             values["container"] = WHOLE_POD_WORDS
             template = template.replace("Container {container}", "The pod as a whole")
             template = template.replace("container {container}", "{container}")
-        return numbers.singular(template.format(**values))
+        return grammar.singular(template.format(**values))
     # The reason of a manager from outside the project may have no sentence.
     listed = ", ".join(f"{name}: {value}" for name, value in values.items())
     return f"{reason.code} ({listed})" if listed else reason.code
@@ -89,7 +89,7 @@ def brief(reason: Reason, holders: Sequence[str] = ()) -> str:
         if asked in values and there in values:
             values[short] = values[asked] - values[there]
     shown = {name: _shown(name, value) for name, value in values.items()}
-    return numbers.singular(template.format(**shown, holders=_few(holders) or "unknown pods"))
+    return grammar.singular(template.format(**shown, holders=_few(holders) or "unknown pods"))
 
 
 def _shown(name: str, value: object) -> object:
@@ -246,7 +246,11 @@ def ranking(wanted_size: int, *, is_preferred: bool, by_distance: bool) -> str:
     if is_preferred:
         order = ["fewer nodes", *nearest, "lower numbers"]
         return f"preferred by every provider; ranked by {', '.join(order)}"
-    order = [f"as near to {wanted_size} nodes as can be", *nearest, "lower numbers"]
+    order = [
+        f"as near to {numbers.counted(wanted_size, 'node')} as can be",
+        *nearest,
+        "lower numbers",
+    ]
     return f"no set is preferred by every provider; ranked by {', '.join(order)}"
 
 

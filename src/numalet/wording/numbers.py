@@ -5,7 +5,6 @@ Nearly every command uses this module, so it imports no module that decides.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -23,14 +22,6 @@ def cpus(of: Iterable[int]) -> str:
     """Format CPUs by their numbers: ``CPU 0``, ``CPUs 0-3``."""
     numbers = cpu_set.text(of)
     return f"CPU {numbers}" if numbers.isdecimal() else f"CPUs {numbers}"
-
-
-_ONE: Final = re.compile(r"(?<![\w.,/-])(1 (?:more )?)CPUs( are)?\b")
-
-
-def singular(text: str) -> str:
-    """Replace the ``1 CPUs`` of a template with ``1 CPU``."""
-    return _ONE.sub(lambda found: f"{found[1]}CPU{' is' if found[2] else ''}", text)
 
 
 def nodes_and_closed(nodes: int, closed: int) -> str:

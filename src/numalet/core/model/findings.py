@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, Self, TypeVar, dataclass_transform
 
 import msgspec
 
+from numalet.core.model import grammar
 from numalet.core.model.go_text import GoText
 from numalet.core.model.value import Value
 
@@ -91,7 +92,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def __str__(self) -> str:
-        return self.sentence.format(**self.fields)
+        text = self.sentence.format(**self.fields)
+        return text if self.sentence == self.kubelet_text else grammar.singular(text)
 
     @property
     def located(self) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from numalet.core.model import cpu_set, resources
+from numalet.core.model import cpu_set, grammar, resources
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.pod import ContainerKind
 from numalet.core.model.value import Value
@@ -30,7 +30,7 @@ class PooledPod(Value):
 
 
 def _cpus(milli: int) -> str:
-    return numbers.singular(f"{numbers.amount(resources.CPU, milli)} CPUs")
+    return grammar.singular(f"{numbers.amount(resources.CPU, milli)} CPUs")
 
 
 class SharedPool(Value):

@@ -207,7 +207,7 @@ def test_the_document_of_a_start_error() -> None:
         (device.LeavesOutReused(0b1, GPU, "g3"), "without g3, which the pod reuses"),
         (NotListed(0b1), "not offered"),
         (cpu.TooFewCpusOnNodes(0b1, 1, 0), "1 CPU short (0 free)"),
-        (cpu.TooFewCpus(2, 1), "2 more CPUs are needed, but only 1 are free."),
+        (cpu.TooFewCpus(2, 1), "2 more CPUs are needed, but only 1 is free."),
         (cpu.TooFewCpus(1, 0), "1 more CPU is needed, but only 0 are free."),
     ],
 )
