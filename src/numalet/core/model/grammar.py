@@ -19,9 +19,7 @@ _ONE: Final = r"(?<![\w.,/-])1 "
 _COUNT: Final = re.compile(
     rf"{_ONE}(?P<between>(?:more |free |other |exclusive )?)(?P<noun>{_NOUNS})s\b{_VERB}"
 )
-_LISTED: Final = re.compile(
-    rf"\b(?P<noun>NUMA node|CPU)s (?P<id>\d+)(?![\w,.-]| and | to ){_VERB}"
-)
+_LISTED: Final = re.compile(rf"\b(?P<noun>NUMA node|CPU)s (?P<id>\d+)(?![\w,.-]| and | to ){_VERB}")
 _BARE: Final = re.compile(r"(?P<before>^|; |\(|\bbut |\bonly )1 are\b")
 
 
