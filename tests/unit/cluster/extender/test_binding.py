@@ -182,8 +182,9 @@ async def test_it_is_bound_if_the_decisions_leave_room() -> None:
 
 
 async def test_who_waits_for_too_long_is_told_so_and_counts_nowhere() -> None:
-    async with at_work(SHORT) as at:
+    async with at_work() as at:
         assert [await at.bind("ten"), await at.bind("nine")] == ["", ""]
+        at.state.rules = SHORT  # Those that are bound may take their time.
         at.state.promise(at.state.live.pods["rest"], "a")  # As the filter's answer did.
         async with asyncio.TaskGroup() as group:
             late = [group.create_task(at.bind(uid)) for uid in ("rest", "other-rest")]
@@ -302,6 +303,7 @@ async def test_a_binding_whose_answer_is_lost_counts_until_its_pod_says_where_it
         assert await at.bind("one") == binding.STILL_DECIDES
         at.server.remove(f"{POD}/x")
         await at.until(lambda: "x" not in at.state.live.pods)
+        at.state.rules = LONG
         assert await at.bind("one") == ""
 
 
@@ -319,4 +321,5 @@ async def test_a_promise_that_is_over_is_waited_for_no_longer(seconds: float) ->
     async with at_work(rules) as at:
         at.server.withheld.add(f"{POD}/x/binding")
         assert await at.bind("x") == binding.NO_ANSWER
+        at.state.rules = replace(LONG, promise_seconds=seconds)
         assert await at.bind("y") == ""
