@@ -141,7 +141,8 @@ class Gap(NamedTuple):
     """A resource that is short, in CPUs, bytes or devices: on the machine, or on small sets.
 
     ``state`` is "free" or "allocatable"; ``most`` is what there is. With ``size``, every set of so
-    many NUMA nodes has too little; ``sets`` of them have the most, and ``where`` names them.
+    many NUMA nodes has too little; ``sets`` of them have the most, and ``where`` names them. With
+    ``where`` alone it is the best set of any size, and ``sets`` the number of its NUMA nodes.
     """
 
     state: str
@@ -161,8 +162,10 @@ def gap(of: Gap) -> str:
         most = numbers.amount(of.resource, of.most)
         asked = f"{numbers.amount(of.resource, of.asked)} {of.resource}"
     if not of.size:
-        there = "the best set of NUMA nodes" if of.where else "the whole machine"
-        return f"needs {asked}; {there} has {most} {of.state}{f' ({of.where})' * bool(of.where)}"
+        if not of.where:
+            return f"needs {asked}; the whole machine has {most} {of.state}"
+        noun = "set of NUMA nodes" if of.sets > 1 else "node"
+        return f"needs {asked}; the best {noun} has {most} {of.state} ({of.where})"
     there, noun = ("one NUMA node", "node") if of.size == 1 else (f"{of.size} NUMA nodes", "set")
     if not of.most:
         best = f"no {noun} has any {of.state}"

@@ -118,6 +118,7 @@ def causes(session: Session, made: Iterable[Decision]) -> dict[int, str]:
                 explanation_verdict.Traced(
                     pod=_pod(decision.pod),
                     policy=traced.roster.rules.topology.policy,
+                    scope=traced.roster.rules.topology.scope,
                     admitted=False,
                     why=reason_of(again),
                     subjects=traced.subjects,

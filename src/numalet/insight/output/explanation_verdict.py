@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from numalet.core.config.rules import TopologyPolicy
+from numalet.core.config.rules import Scope, TopologyPolicy
 from numalet.core.model import cpu_set, numa_mask, resources
 from numalet.insight.explain.explanation_types import (
     AnswerDocument,
@@ -61,6 +61,7 @@ class Traced(NamedTuple):
 
     pod: PodDocument
     policy: TopologyPolicy
+    scope: Scope
     admitted: bool
     why: ReasonDocument | None
     subjects: list[SubjectDocument]
@@ -103,8 +104,8 @@ def _nowhere(
 
     ``is_single``: only single nodes matter.
     """
-    containers = {each.name for each in explanation.pod.containers}
-    named = subject if subject in containers else "the pod"
+    is_merged = explanation.refused_allocation is None
+    named = "the pod" if is_merged and explanation.scope is Scope.POD else subject
     impossible = [
         each.reason
         for each in answers
@@ -172,8 +173,8 @@ def _gap_anywhere(answers: Sequence[AnswerDocument]) -> tuple[str, Sequence[_Set
     if len(short) < len(listed) or len({lack[1:3] for lack in short.values()}) != 1:
         return "", ()
     best = max(short, key=lambda nodes: (short[nodes][3], -len(nodes)))
-    where = numa_mask.text(numa_mask.of(best))
-    return explanations.gap(Gap(*short[best], where=where)), [best]
+    where = numa_mask.text(numa_mask.of(best)) if len(best) > 1 else f"node {best[0]}"
+    return explanations.gap(Gap(*short[best], sets=len(best), where=where)), [best]
 
 
 def _lack(why_not: ReasonDocument) -> tuple[str, str, int, int] | None:

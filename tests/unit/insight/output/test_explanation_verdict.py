@@ -195,8 +195,20 @@ def test_a_rejection_before_another_configuration_has_no_cause() -> None:
             Gap("free", GPU, 2, 1, 2, 2, "{0,1}, {2,3}"),
             f"2 {GPU} on 2 NUMA nodes; the best sets have 1 free each ({{0,1}}, {{2,3}})",
         ),
+        (
+            Gap("free", "memory", 2 << 30, 1 << 30, sets=1, where="node 0"),
+            "2Gi memory; the best node has 1Gi free (node 0)",
+        ),
         (Gap("free", GPU, 2, 1), f"2 {GPU}; the whole machine has 1 free"),
     ],
 )
 def test_a_gap_has_the_need_and_the_best_there_is(gap: Gap, text: str) -> None:
     assert explanations.gap(gap) == f"needs {text}"
+
+
+@pytest.mark.parametrize(("scope", "name"), [("pod", "the pod"), ("container", "pod")])
+def test_a_container_may_be_called_pod(scope: str, name: str) -> None:
+    rules = config("restricted", topologyManagerScope=scope, **STATIC_CPUS, **NO_MEMORY)
+    asked = asking(pod("u", container("pod", "1Gi")), cpu="16")
+    found = explained(case(asked, begun=session(rules)))
+    assert found.cause.startswith(f"{name} needs 16 CPUs; ")
