@@ -1,9 +1,10 @@
 """Pools of a fleet as heat maps: a node is a cell, divided into its NUMA nodes.
 
-The darker a part, the more is free. A trap node has a triangle, an undecided node is hatched, a
-node that gets no new pods is crossed, and one that does not allocate the resource per NUMA node is
-dashed and undivided. Cells are links, and smaller for larger pools, so that 5,000 nodes fit in one
-picture. A cell that stands for several nodes shows their number, and is wider the more they are.
+The darker a part, the more of it is used, as in a bar. A trap node has a triangle, an undecided
+node is hatched, a node that gets no new pods is crossed, and one that does not allocate the
+resource per NUMA node is dashed and undivided. Cells are links, and smaller for larger pools, so
+that 5,000 nodes fit in one picture. A cell that stands for several nodes shows their number, and is
+wider the more they are.
 """
 
 from __future__ import annotations
@@ -159,10 +160,10 @@ def _hatching(picture: Element) -> None:
 
 
 def _legend(picture: Element, resource: str, width_px: int, cells: Sequence[HeatCell]) -> None:
-    """Draw shades from nothing to all, and the marks; entries that do not fit are left out."""
+    """Draw the shades of all free and none free, and the marks, as far as they fit."""
     group = svg.add(picture, "g", css_class="legend")
     left_px = 0.0
-    entries = [("shade-0", f"no {resource}"), ("shade-4", "all"), ("trap", "trap")]
+    entries = [("shade-0", f"all {resource}"), ("shade-4", "none"), ("trap", "trap")]
     entries.append(("unknown", "not known"))
     if any(cell.is_closed for cell in cells):
         entries.append(("closed", "cordoned or not ready"))
@@ -270,10 +271,13 @@ def _division(count: int) -> tuple[int, int]:
 
 
 def _shade(count: int, most: int) -> int:
-    """Return 0 for nothing free to 4 for all; any free amount gives at least 1."""
-    if count <= 0:
+    """Return 0 if all of it is free, also if there is none of it, to 4 if nothing is free."""
+    if count >= most:
         return 0
-    return min(_SHADES - 1, max(1, count * (_SHADES - 1) // max(most, 1)))
+    if count <= 0:
+        return _SHADES - 1
+    # A part that is used in part has neither end of the scale.
+    return min(_SHADES - 2, max(1, (most - count) * (_SHADES - 1) // most))
 
 
 def _title(cell: HeatCell, resource: str) -> str:

@@ -35,14 +35,14 @@ def test_a_cell_has_a_part_per_numa_node_and_is_a_link() -> None:
     assert drawn.tag == f"{_SVG}a"
     assert drawn.attrib["href"] == "/fleet/nodes/n1"
     assert drawn[0].text == "n1; free GPUs by NUMA node: 0, 4; 2 pods"
-    assert _classes(drawn) == ["shade-0", "shade-4", "frame"]
+    assert _classes(drawn) == ["shade-4", "shade-0", "frame"]
 
 
 def test_traps_have_a_triangle_and_unknown_nodes_are_hatched() -> None:
     trap = HeatCell(name="n1", free_by_numa_node=(1, 1, 2, 3), is_trap=True)
     picture = _read([_pool(trap, HeatCell(name="n2", free_by_numa_node=None))])
     first, second = _cells(picture)
-    assert _classes(first) == ["shade-1", "shade-1", "shade-2", "shade-3", "frame", "trap"]
+    assert _classes(first) == ["shade-3", "shade-3", "shade-2", "shade-1", "frame", "trap"]
     assert first[0].text == "n1; trap; free GPUs by NUMA node: 1, 1, 2, 3"
     assert _classes(second) == ["unknown", "frame"]
     assert second[0].text == "n2; not known"
@@ -53,8 +53,8 @@ def test_nodes_without_new_pods_are_crossed_and_the_legend_says_so() -> None:
     closed = HeatCell(name="n1", free_by_numa_node=(4,), is_closed=True)
     picture = _read([_pool(closed, HeatCell(name="n2", free_by_numa_node=(4,)))])
     assert [_classes(each) for each in _cells(picture)] == [
-        ["shade-4", "frame", "closed", "closed"],
-        ["shade-4", "frame"],
+        ["shade-0", "frame", "closed", "closed"],
+        ["shade-0", "frame"],
     ]
     assert picture[1].text == "1 pool: 2 nodes, 1 without new pods"
     assert "cordoned or not ready" in [each.text for each in picture.iter(f"{_SVG}text")]
@@ -88,16 +88,21 @@ def test_what_is_not_allocated_per_numa_node_is_undivided_and_dashed() -> None:
     whole = HeatCell(name="web", free_by_numa_node=(0,), whole=(16, 64))
     picture = _read([_pool(whole)])
     (drawn,) = _cells(picture)
-    assert _classes(drawn) == ["shade-1", "frame whole"]
+    assert _classes(drawn) == ["shade-3", "frame whole"]
     assert drawn[0].text == "web; 16 of 64 free GPUs, not allocated per NUMA node"
     assert "not allocated per NUMA node" in [each.text for each in picture.iter(f"{_SVG}text")]
 
 
-def test_shades_say_what_is_free_at_all() -> None:
+def test_shades_say_how_much_is_used() -> None:
     cells = tuple(HeatCell(name=str(n), free_by_numa_node=(n,)) for n in (0, 1, 99, 100, 101))
     drawn = _cells(_read([_pool(*cells, most=100)]))
     shades = [_classes(each)[0] for each in drawn]
-    assert shades == ["shade-0", "shade-1", "shade-3", "shade-4", "shade-4"]
+    assert shades == ["shade-4", "shade-3", "shade-1", "shade-0", "shade-0"]
+
+
+def test_a_pool_without_the_resource_is_empty() -> None:
+    (drawn,) = _cells(_read([_pool(HeatCell(name="n", free_by_numa_node=(0,)), most=0)]))
+    assert _classes(drawn) == ["shade-0", "frame"]
 
 
 @pytest.mark.parametrize(
@@ -117,5 +122,5 @@ def test_a_narrow_legend_leaves_out_what_does_not_fit() -> None:
         [each.text for each in picture.iterfind(f".//{_SVG}g[@class='legend']/{_SVG}text")]
         for picture in (wide, narrow)
     ]
-    assert words[0] == ["no free GPUs", "all", "trap", "not known"]
-    assert words[1] == ["no free GPUs", "all"]
+    assert words[0] == ["all free GPUs", "none", "trap", "not known"]
+    assert words[1] == ["all free GPUs", "none"]
