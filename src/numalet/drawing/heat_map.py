@@ -196,6 +196,8 @@ def _pool(
     width_px: int,
 ) -> None:
     counts = _counts(pool.cells)
+    if not pool.most_per_numa_node and not any(cell.whole for cell in pool.cells):
+        counts += f", no {resource}"
     room_px = width_px - svg.text_width_px(counts) - 12
     name = svg.shortened_text(pool.name, room_px, is_bold=True)
     svg.add(group, "text", name, css_class="strong", x=0, y=16)

@@ -101,8 +101,10 @@ def test_shades_say_how_much_is_used() -> None:
 
 
 def test_a_pool_without_the_resource_is_empty() -> None:
-    (drawn,) = _cells(_read([_pool(HeatCell(name="n", free_by_numa_node=(0,)), most=0)]))
+    picture = _read([_pool(HeatCell(name="n", free_by_numa_node=(0,)), most=0)])
+    (drawn,) = _cells(picture)
     assert _classes(drawn) == ["shade-0", "frame"]
+    assert "1 node, no free GPUs" in [each.text for each in picture.iter(f"{_SVG}text")]
 
 
 @pytest.mark.parametrize(
