@@ -122,9 +122,9 @@ def where_it_could_go(explanation: Explanation, subject: SubjectDocument) -> Ren
     if merged.bounded:
         yield _indented(f"merge: {explanations.BOUNDED}")
     chosen = None if merged.nodes is None else numa_mask.of(merged.nodes)
-    verb = "accepts" if merged.admit else "does not accept"
-    affinity = explanations.hint(Hint(chosen, merged.preferred))
-    yield _indented(f"{explanation.policy.value} {verb} {affinity}", "bold")
+    hint = Hint(chosen, merged.preferred)
+    verdict = explanations.verdict(explanation.policy.value, hint, admitted=merged.admit)
+    yield _indented(verdict, "bold")
 
 
 def _answers(

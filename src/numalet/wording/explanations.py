@@ -55,7 +55,7 @@ def _shown_in_reason(name: str, value: Any) -> Any:
     if name.endswith("_bytes"):
         return numbers.size(value)
     if isinstance(value, Hint):
-        return hint(value)
+        return _not_preferred_merged(value)
     if name in _REASON_MASKS | {"affinity"} and isinstance(value, int):
         return numa_mask.text(value)
     if isinstance(value, Reason):
@@ -66,6 +66,20 @@ def _shown_in_reason(name: str, value: Any) -> Any:
 def hint(value: Hint) -> str:
     nodes = "any NUMA node" if value.mask is None else f"NUMA nodes {numa_mask.text(value.mask)}"
     return f"{nodes}, {'preferred' if value.preferred else 'not preferred'}"
+
+
+def _not_preferred_merged(value: Hint) -> str:
+    if value.mask is None:
+        return "no set of NUMA nodes is common to all resource managers"
+    best = numa_mask.text(value.mask)
+    return f"the best set of NUMA nodes in common, {best}, is not preferred"
+
+
+def verdict(policy: str, merged: Hint, *, admitted: bool) -> str:
+    """Say whether a topology policy accepts the hint that the merge returned."""
+    if admitted:
+        return f"{policy} accepts {hint(merged)}"
+    return f"{policy} rejects it: {_not_preferred_merged(merged)}"
 
 
 _MOST_HOLDERS: Final = 2
@@ -250,7 +264,7 @@ def ranking(wanted_size: int, *, is_preferred: bool, by_distance: bool) -> str:
         order = ["fewer nodes", *nearest, "lower numbers"]
         return f"preferred by every provider; ranked by {', '.join(order)}"
     order = [
-        f"as near to {numbers.counted(wanted_size, 'node')} as can be",
+        f"size nearest to {numbers.counted(wanted_size, 'node')}",
         *nearest,
         "lower numbers",
     ]

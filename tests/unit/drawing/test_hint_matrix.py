@@ -36,7 +36,7 @@ _ALL = HintMap(
     is_preferred=False,
     is_accepted=False,
     order="ranked by lower numbers",
-    verdict="restricted does not accept NUMA nodes {0,1}, not preferred",
+    verdict="restricted rejects it: {0,1} is not preferred",
 )
 
 

@@ -88,8 +88,8 @@ def test_a_sentence_shows_the_fields_of_its_finding() -> None:
     [
         (
             NotAligned("c", "restricted", Hint(0b11, False)),
-            "The topology policy restricted does not accept the best common placement of c:"
-            " NUMA nodes {0,1}, not preferred.",
+            "The topology policy restricted rejects c: the best set of NUMA nodes in common,"
+            " {0,1}, is not preferred.",
             "TopologyAffinityError",
             "Resources cannot be allocated with Topology locality",
         ),

@@ -124,10 +124,7 @@ class NotAligned(Value):
     """
 
     code: ClassVar[str] = "admission/not-aligned"
-    sentence: ClassVar[str] = (
-        "The topology policy {policy} does not accept the best common placement of {subject}: "
-        "{affinity}."
-    )
+    sentence: ClassVar[str] = "The topology policy {policy} rejects {subject}: {affinity}."
     subject: str
     policy: str
     affinity: Hint

@@ -212,5 +212,4 @@ def _order(subject: SubjectDocument) -> str:
 def _verdict(subject: SubjectDocument, chosen: _Nodes | None, policy: str) -> str:
     merged = subject.merged
     mask = None if chosen is None else numa_mask.of(chosen)
-    verb = "accepts" if merged.admit else "does not accept"
-    return f"{policy} {verb} {explanations.hint(Hint(mask, merged.preferred))}"
+    return explanations.verdict(policy, Hint(mask, merged.preferred), admitted=merged.admit)

@@ -247,7 +247,7 @@ def test_a_price_is_said_only_where_there_is_one() -> None:
         (
             False,
             False,
-            "no set is preferred by every provider; ranked by as near to 2 nodes as can be,"
+            "no set is preferred by every provider; ranked by size nearest to 2 nodes,"
             " lower numbers",
         ),
     ],

@@ -52,8 +52,10 @@ def test_a_refused_pod_has_every_set_with_its_reason_and_the_verdict() -> None:
     assert (first.nodes, first.rank, first.is_chosen) == ((0, 1), 1, True)
     assert (hints.more_offered, hints.more_not_offered) == (0, 0)
     assert not hints.is_accepted
-    assert hints.verdict == "restricted does not accept NUMA nodes {0,1}, not preferred"
-    assert "as near to" in hints.order
+    assert hints.verdict == (
+        "restricted rejects it: the best set of NUMA nodes in common, {0,1}, is not preferred"
+    )
+    assert "size nearest to" in hints.order
     device = _column(hints, "device manager")
     assert {each.status for each in device.values()} == {HintStatus.ANY}
 
