@@ -11,6 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from numalet.cli import output
 from numalet.cli import replay as command
 from numalet.cli.replay import replay
 from numalet.insight.simulate import recording, runner
@@ -205,7 +206,7 @@ def test_a_scenario_file_in_yaml_has_no_line(tmp_path: Path) -> None:
 
 
 def test_a_terminal_shows_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "_is_terminal", lambda: True)
+    monkeypatch.setattr(output, "is_screen", lambda _name: True)
     file = file_of(tmp_path, "a.jsonl", recorded("one"), wrong("two"))
     result = run(file)
     assert f"\r\x1b[K{file}: 2" in result.stderr

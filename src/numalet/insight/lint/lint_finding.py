@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from numalet.core.model import grammar
 from numalet.core.model.findings import Finding, Severity
 from numalet.wording import numbers
 
@@ -20,7 +21,7 @@ class LintFinding(Finding):
     """A finding that shows sizes in human-readable units."""
 
     def __str__(self) -> str:
-        return self.sentence.format(**with_sizes(self.fields))
+        return grammar.singular(self.sentence.format(**with_sizes(self.fields)))
 
 
 class LintWarning(LintFinding, kw_only=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from numalet.core.model import grammar
 from numalet.core.model.findings import Finding
 from numalet.core.workload import rejections
 from numalet.core.workload.run import Cause
@@ -24,7 +25,7 @@ def by_code(names: Iterable[object]) -> dict[str, type[Finding]]:
 def sentence(classes: Mapping[str, type[Finding]], code: str, fields: Mapping[str, str]) -> str:
     """The sentence of a finding; of another release's finding, code and values."""
     try:
-        return classes[code].sentence.format(**fields)
+        return grammar.singular(classes[code].sentence.format(**fields))
     except (KeyError, ValueError):  # a missing field, or one that was not a text
         values = ", ".join(f"{name} {value!r}" for name, value in fields.items())
         return f"{code}: {values}" if values else code
