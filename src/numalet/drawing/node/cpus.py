@@ -195,12 +195,13 @@ def _row(
         room = grid.size_px if grid.size_px > SMALL_PX else grid.line_px - _GAP_PX
         baseline = top + thread * grid.size_px + (room + SMALL_PX * 0.72) / 2
         ends = [(row[0], cell_left - 4, "end"), (row[-1], right, "start")]
-        for core, x, anchor in ends[: len(row)]:
-            if thread < len(core):
-                svg.add(
-                    group, "text", str(core[thread].cpu), css_class="small", x=x, y=baseline,
-                    text_anchor=anchor, aria_hidden="true",
-                )  # fmt: skip
+        # The other thread of a core may be offline.
+        cpus = [(core[thread], x, anchor) for core, x, anchor in ends if thread < len(core)]
+        for cpu, x, anchor in cpus[: len(row)]:
+            svg.add(
+                group, "text", str(cpu.cpu), css_class="small", x=x, y=baseline,
+                text_anchor=anchor, aria_hidden="true",
+            )  # fmt: skip
 
 
 def _runs(

@@ -100,8 +100,7 @@ def mark_result(picture: Element, found: SearchResult) -> None:
             mark.get("class") == "run" or {*mark.keys()} & _WHOLE_MARKS
         )
         if cpus & found.cpus or mark.get("data-device") in found.device_ids or is_of_pod:
-            box = mark.find("rect") if mark.tag == "g" else mark
-            if box is not None:
+            for box in mark.findall("rect")[:1] if mark.tag == "g" else [mark]:
                 left, top = float(box.get("x", 0)) - 2, float(box.get("y", 0)) - 2
                 wide, high = float(box.get("width", 0)) + 4, float(box.get("height", 0)) + 4
                 # The ground makes the ring visible on marks of its own colour.

@@ -72,3 +72,10 @@ def test_no_pod_fits_without_the_static_policy() -> None:
     node = numalet.start_node(KubeletConfig(), numalet.open_machine("2n4c2t"))
     assert isinstance(node, Node)
     assert largest_pod.largest_pod(node) is None
+
+
+def test_no_pod_fits_on_one_of_two_numa_nodes_that_a_pod_uses_together() -> None:
+    _, node = shown_nodes.started()
+    node, decision = node.admit(guaranteed("wide", 20, 40 * GIB))
+    assert decision.admitted
+    assert largest_pod.largest_pod(node) is None

@@ -6,6 +6,7 @@ import numalet
 from numalet.core.node.node import Node
 from numalet.insight.maps import refusal
 from numalet.insight.maps.refusal import Refusal
+from values import shown_nodes
 
 _POD = """
 {apiVersion: v1, kind: Pod, metadata: {name: two}, spec: {containers: [
@@ -21,7 +22,8 @@ def test_rejected_pods_have_a_cause_and_the_devices_that_they_ask_for() -> None:
     assert isinstance(node, Node)
     (pod,) = numalet.read_pods(_POD, "test").pods
     _, decision = node.admit(pod)
-    (with_cause,) = refusal.of_decisions([decision], {id(decision): "no room"})
+    _, admitted = node.admit(shown_nodes.guaranteed("one", 1, shown_nodes.GIB))
+    (with_cause,) = refusal.of_decisions([admitted, decision], {id(decision): "no room"})
     assert with_cause == Refusal("default/two", "no room", frozenset({"example.com/gpu"}))
     (other,) = refusal.of_decisions([decision], {})
     assert "single-numa-node" in other.cause

@@ -89,3 +89,11 @@ def test_numa_nodes_with_nothing_are_named_together() -> None:
     tables = room.tables(rows, 1)
     assert (tables.first, tables.others) == ((rows[0],), (rows[3],))
     assert tables.empty_ids == "1-2, 4"
+
+
+def test_huge_pages_are_named_only_if_a_pod_requests_some() -> None:
+    machine = numalet.open_machine("2n4c2t", memory_per_node="8Gi", hugepages_per_node={"1Gi": "2"})
+    config = KubeletConfig(kube_reserved={"cpu": "1", "memory": "1Gi"})
+    node = numalet.start_node(config, machine)
+    assert isinstance(node, Node)
+    assert "hugepages" not in room.requests_sentence(node)
