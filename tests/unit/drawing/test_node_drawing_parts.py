@@ -287,6 +287,14 @@ def test_cores_of_a_last_level_cache_are_in_one_frame_where_a_node_has_several()
     assert "data-cache" not in node_drawing.draw(node_charts.machine("2n8c2t"))
 
 
+def test_a_legend_on_a_narrow_drawing_has_several_lines() -> None:
+    for width_px, count in ((960, 1), (400, 2)):
+        drawn = node_drawing.draw(node_charts.grouped(), width_px=width_px)
+        known = {"free", "reserved for the system", "memory of several NUMA nodes together"}
+        found = [each for each in ElementTree.fromstring(drawn).iter() if each.text in known]
+        assert len({each.get("y") for each in found if each.get("class") == "figure"}) == count
+
+
 def test_rows_of_cpus_have_the_numbers_of_their_ends() -> None:
     words = _words(node_drawing.draw(node_charts.machine("2n8c2t"))).splitlines()
     assert words[words.index("0") :][:4] == ["0", "7", "16", "23"]

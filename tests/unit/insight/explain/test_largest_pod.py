@@ -74,6 +74,20 @@ def test_no_pod_fits_without_the_static_policy() -> None:
     assert largest_pod.largest_pod(node) is None
 
 
+def test_threads_of_reserved_cpus_are_no_whole_cores() -> None:
+    config = KubeletConfig(
+        cpu_manager_policy="static",
+        cpu_manager_policy_options={"full-pcpus-only": "true"},
+        reserved_system_cpus="0,1",
+    )
+    node = numalet.start_node(config, numalet.open_machine("1n8c2t", memory_per_node="64Gi"))
+    assert isinstance(node, Node), node
+    # 14 CPUs are free, but only 6 of 8 cores as a whole.
+    found = largest_pod.largest_pod(node)
+    assert found is not None
+    assert found.cpus == 12
+
+
 def test_no_pod_fits_on_one_of_two_numa_nodes_that_a_pod_uses_together() -> None:
     _, node = shown_nodes.started()
     node, decision = node.admit(guaranteed("wide", 20, 40 * GIB))
