@@ -12,7 +12,7 @@ from numalet.core.node.node import Node
 from numalet.insight.maps import node_map, room
 from numalet.insight.maps.node_map import MemoryBar
 from numalet.insight.maps.room import RoomRow
-from values import shown_nodes
+from values import node_charts, shown_nodes
 from values.shown_nodes import GIB, guaranteed
 
 
@@ -97,3 +97,10 @@ def test_huge_pages_are_named_only_if_a_pod_requests_some() -> None:
     node = numalet.start_node(config, machine)
     assert isinstance(node, Node)
     assert "hugepages" not in room.requests_sentence(node)
+
+
+def test_devices_are_counted_on_each_of_their_numa_nodes() -> None:
+    first, second = room.rooms(node_charts.held())[:2]
+    # A device of two NUMA nodes counts on both; one in use and an unhealthy one are not free.
+    assert first.devices == {"example.com/nic": (2, 2), "nvidia.com/gpu": (1, 2)}
+    assert second.devices == {"example.com/nic": (1, 1), "nvidia.com/gpu": (1, 2)}
