@@ -19,9 +19,9 @@ from numalet.cli import explain_nodes, output
 from numalet.cli.tables import Column, Columns, table
 from numalet.core.config.behaviour import Mode
 from numalet.core.config.rules import TopologyPolicy
-from numalet.core.hints.provider import Hint
 from numalet.core.model import numa_mask
 from numalet.core.model.pod import ContainerKind
+from numalet.insight.explain import hint_maps
 from numalet.insight.explain.explanation_types import (
     AllocatedDocument,
     AnswerDocument,
@@ -121,10 +121,7 @@ def where_it_could_go(explanation: Explanation, subject: SubjectDocument) -> Ren
     yield from _ranking(subject)
     if merged.bounded:
         yield _indented(f"merge: {explanations.BOUNDED}")
-    chosen = None if merged.nodes is None else numa_mask.of(merged.nodes)
-    hint = Hint(chosen, merged.preferred)
-    verdict = explanations.verdict(explanation.policy.value, hint, admitted=merged.admit)
-    yield _indented(verdict, "bold")
+    yield _indented(hint_maps.verdict(merged, explanation.policy.value), "bold")
 
 
 def _answers(

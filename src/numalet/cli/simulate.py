@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -110,6 +110,7 @@ def _run(pieces: SimulateInputs, options: SimulateOptions) -> int:
     from numalet.cli.output import show_findings
     from numalet.core.config.rules import StartRefused
     from numalet.insight import decision_notes
+    from numalet.insight.output import explanation_document
     from numalet.insight.simulate import simulation_document
     from numalet.insight.simulate.session import decisions
     from numalet.insight.usecases import simulating
@@ -134,26 +135,29 @@ def _run(pieces: SimulateInputs, options: SimulateOptions) -> int:
     if recording is not None:
         _append(recording, prepared)
     show_findings(decision_notes.notes(decision_notes.collect(decisions(records))))
+    causes = explanation_document.causes(session, decisions(records))
     if options.pictures.are_wanted:
-        simulate_view.write_pictures(session, records, options.pictures)
+        simulate_view.write_pictures(session, records, causes, options.pictures)
     if not options.pictures.is_on_output:
-        _show(prepared, session, records, options.output)
+        _show(prepared, session, records, causes, options.output)
     return simulate_view.exit_status(records)
 
 
 def _show(
-    prepared: Prepared, session: Session, records: Sequence[Record], chosen: OutputFormat
+    prepared: Prepared,
+    session: Session,
+    records: Sequence[Record],
+    causes: Mapping[int, str],
+    chosen: OutputFormat,
 ) -> None:
     """Print the simulation; only tables import the library that draws them."""
     from numalet.cli import output
-    from numalet.insight.output import explanation_document
     from numalet.insight.simulate import simulation_document
-    from numalet.insight.simulate.session import decisions
 
     document = simulation_document.simulation(
         session,
         records,
-        causes=explanation_document.causes(session, decisions(records)),
+        causes=causes,
         running=prepared.running,
         assumed_running=prepared.assumed,
         forgotten=prepared.forgotten,

@@ -5,7 +5,7 @@ This module does not import Rich, which draws the tables.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from numalet.cli import output
@@ -56,16 +56,22 @@ def say_written(names: Sequence[str]) -> None:
         output.say(f"written: {', '.join(names)}")
 
 
-def write_pictures(session: Session, records: Sequence[Record], pictures: PictureFiles) -> None:
-    """Write the node after the last step as a page, and as a drawing."""
+def write_pictures(
+    session: Session,
+    records: Sequence[Record],
+    causes: Mapping[int, str],
+    pictures: PictureFiles,
+) -> None:
+    """Write the node after the last step as a page, and as a drawing.
+
+    ``causes`` are those of rejections, by the identity of the decision.
+    """
     from numalet.cli import drawing_options
     from numalet.core.model.value import replace
     from numalet.drawing import node_drawing
     from numalet.insight.maps import node_map, refusal
-    from numalet.insight.output import explanation_document
     from numalet.pages import bodies, templating
 
-    causes = explanation_document.causes(session, decisions(records))
     chart = replace(
         node_map.of_node(session.node, "Simulated node", session.pods),
         refused=tuple(refusal.of_decisions(decisions(records), causes)),

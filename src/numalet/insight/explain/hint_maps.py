@@ -14,6 +14,7 @@ from numalet.insight.explain.explanation_types import (
     AnswerDocument,
     AnswerKind,
     Explanation,
+    ExplanationMergedDocument,
     SetDocument,
     SubjectDocument,
 )
@@ -120,7 +121,7 @@ def of_subject(subject: SubjectDocument, policy: str) -> HintMap:
         is_preferred=merged.preferred,
         is_accepted=merged.admit,
         order=_order(subject),
-        verdict=_verdict(subject, chosen, policy),
+        verdict=verdict(merged, policy),
     )
 
 
@@ -209,7 +210,7 @@ def _order(subject: SubjectDocument) -> str:
     )
 
 
-def _verdict(subject: SubjectDocument, chosen: _Nodes | None, policy: str) -> str:
-    merged = subject.merged
-    mask = None if chosen is None else numa_mask.of(chosen)
+def verdict(merged: ExplanationMergedDocument, policy: str) -> str:
+    """Say whether the topology policy accepts the result of the merge."""
+    mask = None if merged.nodes is None else numa_mask.of(merged.nodes)
     return explanations.verdict(policy, Hint(mask, merged.preferred), admitted=merged.admit)

@@ -127,9 +127,9 @@ def _nowhere(
     complete = is_single or all(each.all_sets for each in answers)
     rest = "" if complete else f"; {explanations.NOT_ALL_SETS}"
     fits_more = is_single or any(_is_offered(answers, nodes) for nodes in reasons)
-    gap, best = _gap(answers, is_single) if fits_more else _gap_anywhere(answers)
-    if gap and not fits_more:
+    if not fits_more and (gap := _gap_anywhere(answers)):
         return f"{named} {gap}"
+    gap, best = _gap(answers, is_single) if fits_more else ("", ())
     if gap:
         others = {nodes: text for nodes, text in reasons.items() if nodes not in best}
         return f"{named} {gap}{'; ' if others else ''}{_grouped(others)}{rest}"
@@ -165,16 +165,16 @@ def _gap(answers: Sequence[AnswerDocument], is_single: bool) -> tuple[str, Seque
     return explanations.gap(of), best
 
 
-def _gap_anywhere(answers: Sequence[AnswerDocument]) -> tuple[str, Sequence[_Set]]:
+def _gap_anywhere(answers: Sequence[AnswerDocument]) -> str:
     """Say what is needed and what the best set of any size has, if only one resource is short."""
     listed = [each for answer in answers for each in answer.sets if not each.offered]
     lacks = {tuple(each.nodes): each.why_not and _lack(each.why_not) for each in listed}
     short = {nodes: lack for nodes, lack in lacks.items() if lack}
     if len(short) < len(listed) or len({lack[1:3] for lack in short.values()}) != 1:
-        return "", ()
+        return ""
     best = max(short, key=lambda nodes: (short[nodes][3], -len(nodes)))
     where = numa_mask.text(numa_mask.of(best)) if len(best) > 1 else f"node {best[0]}"
-    return explanations.gap(Gap(*short[best], sets=len(best), where=where)), [best]
+    return explanations.gap(Gap(*short[best], sets=len(best), where=where))
 
 
 def _lack(why_not: ReasonDocument) -> tuple[str, str, int, int] | None:
