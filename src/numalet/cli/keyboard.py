@@ -38,7 +38,7 @@ def named(text: str) -> list[str]:
 
 @contextmanager
 def keys() -> Iterator[Callable[[float], list[str]]]:
-    """Yield a function that waits for keys, at most so many seconds; restore the terminal."""
+    """Yield a function that waits for keys for some seconds; restore the terminal at the end."""
     if not sys.stdin.isatty():
         yield _none
         return

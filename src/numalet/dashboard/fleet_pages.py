@@ -27,7 +27,7 @@ from numalet.insight.fleet.heat import MappedPool
 from numalet.insight.fleet.traps import Traps, TrapShape, urgent_first
 from numalet.insight.maps import node_map
 from numalet.pages import templating
-from numalet.wording import numbers
+from numalet.wording import explanations, numbers
 
 MOST_ROWS: Final = 40
 """Rows of a table; the command line prints all."""
@@ -265,7 +265,7 @@ def _listed(drawn: DrawnFleet, sort: str, path: str) -> list[dict[str, Any]]:
             "free": numbers.amount(resource, each.in_all.free),
             "total": numbers.amount(resource, each.in_all.total),
             "by_numa_node": ", ".join(numbers.amount(resource, e.free) for e in each.shares)
-            or "not allocated per NUMA node",
+            or explanations.NOT_PER_NUMA_NODE,
         }
         for each in cells[:MOST_LISTED]
     ]
@@ -274,7 +274,7 @@ def _listed(drawn: DrawnFleet, sort: str, path: str) -> list[dict[str, Any]]:
 def _pool(pool: MappedPool, resource: str, traps: Traps) -> dict[str, Any]:
     stranded = next((each.stranded for each in traps.pools if each.pool == pool.name), {})
     most = pool.most_on_one
-    per_node = "not allocated per NUMA node" if pool.total else "-"
+    per_node = explanations.NOT_PER_NUMA_NODE if pool.total else "-"
     return {
         "name": pool.name,
         "nodes": pool.nodes,

@@ -87,7 +87,7 @@ def routes(shown: ShownSources) -> list[Route]:
             unheld_memory=view.chart.memory,
             requests=room.requests_sentence(view.node),
             most=room.roomiest(rows),
-            largest=_largest(view.node),
+            largest=_largest_pod(_Asked(view.node)),
             holders=largest_holders(view, _MOST_HOLDERS),
             holder_count=len(view.chart.pods),
             troubled=troubled[:_MOST_REFUSED],
@@ -171,10 +171,6 @@ def _health(view: NodeView, notes: list[Note], troubled: list[PodRow], refused: 
         return Note(worst, "", "The node is ready, and nothing needs attention.")
     level = Level.WARNING if worst is Level.GOOD and (bad or refused) else worst
     return Note(level, "", f"The node is ready; {', '.join(listed)}.")
-
-
-def _largest(node: Node) -> LargestPod | None:
-    return _largest_pod(_Asked(node))
 
 
 class _Asked:

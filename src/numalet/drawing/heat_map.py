@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element
 
 from numalet.core.model.value import Value
 from numalet.drawing import sheets, svg
-from numalet.wording import numbers
+from numalet.wording import explanations, numbers
 
 _LARGEST_PX: Final = 24
 _SMALLEST_PX: Final = 8
@@ -168,7 +168,7 @@ def _legend(picture: Element, resource: str, width_px: int, cells: Sequence[Heat
     if any(cell.is_closed for cell in cells):
         entries.append(("closed", "cordoned or not ready"))
     if any(cell.whole is not None for cell in cells):
-        entries.append(("whole", "not allocated per NUMA node"))
+        entries.append(("whole", explanations.NOT_PER_NUMA_NODE))
     for css_class, words in entries:
         wide_px = 20 + svg.text_width_px(words) + 16
         if left_px + wide_px - 16 > width_px:
@@ -285,7 +285,7 @@ def _shade(count: int, most: int) -> int:
 def _title(cell: HeatCell, resource: str) -> str:
     if cell.whole is not None:
         free, total = cell.whole
-        figures = f"{free} of {total} {resource}, not allocated per NUMA node"
+        figures = f"{free} of {total} {resource}, {explanations.NOT_PER_NUMA_NODE}"
     elif cell.free_by_numa_node is None:
         figures = "not known"
     else:

@@ -16,6 +16,7 @@ from numalet.core.model.findings import Finding
 from numalet.wording import numbers
 
 WHOLE_POD_WORDS: Final = "the pod as a whole"
+NOT_PER_NUMA_NODE: Final = "not allocated per NUMA node"
 _REASON_MASKS = frozenset({"mask", "group", "best", "nodes"})
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from numalet.core.model import numa_mask, resources
@@ -40,10 +40,11 @@ def largest_pod(node: Node) -> LargestPod | None:
     node = node.without_plugins().release_stale()
     unit = largest_request.unit_of(node.rules, resources.CPU)
     rows = room.rooms(node_map.of_node(node, ""))
-    sizes = {most for row in rows for most in _most(node, row)}
+    left = {each.resource: each.left for each in room.request_sums(node)}
+    sizes = {most for row in rows for most in _most(left, row)}
     best: LargestPod | None = None
     # A smaller pod may go to another NUMA node, or nowhere, while a larger one fits: bisection
-    # would miss it. So every number is asked, downwards; usually the first one fits.
+    # would miss it. The loop tries every number from the largest down; usually the first one fits.
     for most_cpus, size_bytes in sorted(sizes, reverse=True):
         # With more memory, as many CPUs are better.
         is_more = best is not None and size_bytes > best.memory_bytes
@@ -56,9 +57,11 @@ def largest_pod(node: Node) -> LargestPod | None:
     return best
 
 
-def _most(node: Node, row: RoomRow) -> Iterator[tuple[int, int]]:
-    """Yield the CPUs and the memory that a pod on this NUMA node cannot exceed, if it has CPUs."""
-    left = {each.resource: each.left for each in room.request_sums(node)}
+def _most(left: Mapping[str, int], row: RoomRow) -> Iterator[tuple[int, int]]:
+    """Yield the CPUs and the memory that a pod on this NUMA node cannot exceed, if it has CPUs.
+
+    ``left`` is what the requests of all pods leave of the whole node.
+    """
     cpus = min(row.free_cpus or 0, left.get(resources.CPU, 0) // 1000)
     of_node = left.get(resources.MEMORY, 0)
     size_bytes = of_node if row.free_bytes is None else min(row.free_bytes, of_node)

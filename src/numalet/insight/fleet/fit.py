@@ -19,6 +19,7 @@ from numalet.insight.fleet import kube_scheduler, parts
 from numalet.insight.fleet.assessing import Assessment, Assessor, WhyNot, copy_of
 from numalet.insight.fleet.kube_scheduler import Worded
 from numalet.insight.fleet.parts import FleetPlacement, Origins
+from numalet.wording import explanations
 
 
 class NotDecided(Worded):
@@ -46,7 +47,7 @@ class Landing(Value):
 
     @property
     def where(self) -> str:
-        return ",".join(map(str, self.numa_nodes)) or "not allocated per NUMA node"
+        return ",".join(map(str, self.numa_nodes)) or explanations.NOT_PER_NUMA_NODE
 
 
 class ReasonGroup(Value):

@@ -30,6 +30,7 @@ from numalet.insight.maps.pod_sums import PodSums
 from numalet.insight.maps.refusal import Refusal
 from numalet.insight.maps.resource_maps import CpuCell, NodeCpus
 from numalet.insight.maps.shared_pool import NO_POOL, SharedPool
+from numalet.wording import explanations
 
 _NOTHING_HELD: Final = Snapshot()
 _PCI_ADDRESS: Final = re.compile(
@@ -53,7 +54,7 @@ class Unheld(Enum):
 
     @property
     def of_memory(self) -> str:
-        return "not allocated per NUMA node" if self is Unheld.SHARED else self.value
+        return explanations.NOT_PER_NUMA_NODE if self is Unheld.SHARED else self.value
 
 
 class DeviceUse(Enum):
