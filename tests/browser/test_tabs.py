@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeVar
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
@@ -23,6 +23,7 @@ from running.browsers import PATIENCE_MS, Visit
 from values import shown_nodes
 from values.shown_nodes import GIB, guaranteed
 
+App = TypeVar("App", bound=ASGIApp)
 _TABS: Final = 12
 _SECONDS: Final = PATIENCE_MS / 1000
 _HIDE: Final = """isHidden => {
@@ -69,8 +70,7 @@ def _views() -> tuple[NodeView, NodeView]:
     return replace(view, rows=view.rows[:1]), replace(view, revision=view.revision + 1)
 
 
-@contextmanager
-def _tabs(context: BrowserContext, link: str, count: int) -> Iterator[list[Page]]:
+def _tabs(context: BrowserContext, link: str, count: int) -> list[Page]:
     """So many tabs with the pods of the node, all of them live."""
     tabs = [context.new_page() for _ in range(count)]
     tabs[0].goto(link)
@@ -78,22 +78,27 @@ def _tabs(context: BrowserContext, link: str, count: int) -> Iterator[list[Page]
         tab.goto(f"{link.partition('/login')[0]}/pods")
     for tab in tabs:
         expect(tab.locator("#live")).to_have_text("live")
-    yield tabs
+    return tabs
+
+
+@contextmanager
+def _seen_through(
+    kind: Callable[[ASGIApp], App], visit: Callable[..., Visit], count: int
+) -> Iterator[tuple[App, dashboards.ChangingNode, list[Page]]]:
+    """Tabs of a dashboard whose requests go through an application of this kind."""
+    source = dashboards.ChangingNode(_views()[0])
+    dashboard = served(source)
+    around = kind(dashboard.app)
+    context = visit().page.context
+    with dashboards.listening(around) as url:
+        yield around, source, _tabs(context, dashboard.link(url).url, count)
 
 
 @pytest.mark.timeout(1200)  # Each of the tabs has the patience of a page.
 def test_twelve_tabs_show_a_change_and_none_stops_another(visit: Callable[..., Visit]) -> None:
-    before, after = _views()
-    source = dashboards.ChangingNode(before)
-    dashboard = served(source)
-    counting = _Counting(dashboard.app)
-    context = visit().page.context
-    with (
-        dashboards.listening(counting) as url,
-        _tabs(context, dashboard.link(url).url, _TABS) as tabs,
-    ):
+    with _seen_through(_Counting, visit, _TABS) as (counting, source, tabs):
         counting.until(1)
-        source.show(after)
+        source.show(_views()[1])
         for tab in tabs:
             expect(tab.locator("table.pods tbody tr")).to_have_count(2)
             expect(tab.locator("#live")).to_have_text("live")
@@ -108,14 +113,7 @@ def test_twelve_tabs_show_a_change_and_none_stops_another(visit: Callable[..., V
 
 def test_the_stream_goes_to_a_tab_that_is_seen(visit: Callable[..., Visit]) -> None:
     before, after = _views()
-    source = dashboards.ChangingNode(before)
-    dashboard = served(source)
-    counting = _Counting(dashboard.app)
-    context = visit().page.context
-    with (
-        dashboards.listening(counting) as url,
-        _tabs(context, dashboard.link(url).url, 3) as (first, second, third),
-    ):
+    with _seen_through(_Counting, visit, 3) as (counting, source, (first, second, third)):
         rows = "table.pods tbody tr"
         first.close()
         second.evaluate(_HIDE, arg=True)
@@ -165,14 +163,8 @@ class _Holding:
         self._loop.call_soon_threadsafe(self._goes.set)
 
 
-def test_a_page_that_gets_no_data_says_that_it_is_stale(visit: Callable[..., Visit]) -> None:
-    dashboard = served(dashboards.ChangingNode(_views()[0]))
-    holding = _Holding(dashboard.app)
-    context = visit().page.context
-    with (
-        dashboards.listening(holding) as url,
-        _tabs(context, dashboard.link(url).url, 2) as tabs,
-    ):
+def test_a_page_without_data_or_refresh_says_that_it_is_stale(visit: Callable[..., Visit]) -> None:
+    with _seen_through(_Holding, visit, 2) as (holding, source, tabs):
         holding.hold("/events")
         for tab in tabs:
             expect(tab.locator("#live")).to_have_text("stale")
@@ -182,24 +174,15 @@ def test_a_page_that_gets_no_data_says_that_it_is_stale(visit: Callable[..., Vis
         for tab in tabs:
             expect(tab.locator("#live")).to_have_text("live")
             expect(tab.locator("#away")).to_be_hidden()
-
-
-def test_a_page_that_waits_for_its_own_refresh_says_so(visit: Callable[..., Visit]) -> None:
-    before, after = _views()
-    source = dashboards.ChangingNode(before)
-    dashboard = served(source)
-    holding = _Holding(dashboard.app)
-    context = visit().page.context
-    with (
-        dashboards.listening(holding) as url,
-        _tabs(context, dashboard.link(url).url, 1) as (tab,),
-    ):
+        # The stream is there, and the pages wait for what they ask for after its news.
         holding.hold("/pods")
-        source.show(after)
-        expect(tab.locator("#live")).to_have_text("stale")
+        source.show(_views()[1])
+        for tab in tabs:
+            expect(tab.locator("#live")).to_have_text("stale")
         holding.go_on()
-        expect(tab.locator("table.pods tbody tr")).to_have_count(2)
-        expect(tab.locator("#live")).to_have_text("live")
+        for tab in tabs:
+            expect(tab.locator("table.pods tbody tr")).to_have_count(2)
+            expect(tab.locator("#live")).to_have_text("live")
 
 
 def test_a_new_link_in_another_tab_is_enough_for_a_page_whose_server_started_again(
@@ -210,10 +193,8 @@ def test_a_new_link_in_another_tab_is_enough_for_a_page_whose_server_started_aga
     opened = visit()
     opened.expected += ["ERR_", "401"]
     context = opened.page.context
-    with (
-        dashboards.listening(dashboard.app) as url,
-        _tabs(context, dashboard.link(url).url, 1) as (tab,),
-    ):
+    with dashboards.listening(dashboard.app) as url:
+        (tab,) = _tabs(context, dashboard.link(url).url, 1)
         port = int(url.rsplit(":", 1)[1])
     expect(tab.locator("#away")).to_contain_text("start")
     tab.get_by_role("link", name="default/web-0").click()

@@ -6,20 +6,19 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from cluster import manifests
 from kubelet import views
 from kubelet.node_pods import GPU, container, pod
-from kubelet.views import Agent
+from kubelet.views import Pair
 from machines.guests import tarball
 from running import control_plane, control_plane_programs, real_kubelet
 from running.control_plane import ControlPlane
 from running.kubelet_programs import KubeletPrograms
-from running.real_kubelet import NODE, ROOT, RealKubelet
+from running.real_kubelet import NODE, ROOT
 from running.server_programs import ServerProgram
 
 MACHINE: Final = "n2c8-interleaved"
@@ -39,17 +38,12 @@ DEVICES: Final = ("g0@0", "g1@0", "g2@1", "g3@1")
 NOW: Final = {"gracePeriodSeconds": 0}
 
 
-@dataclass
-class Cluster:
+@dataclass(kw_only=True)
+class Cluster(Pair):
     """The control plane, its node, and the agent; ``path`` is that of the pods in both APIs."""
 
     plane: ControlPlane
-    kubelet: RealKubelet
-    agent: Agent
     path: str
-    phases: dict[str, str] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)
-    """Of all pods that ever were, by the uids that each of both gave them."""
 
     def add(self, made: dict[str, Any], phase: str = "Running") -> None:
         """Bind the pod to the node, give the agent what the API server made of it, and compare."""
@@ -60,7 +54,7 @@ class Cluster:
         self.agent.asked(lambda client: client.post(self.path, given))
         self.phases[name] = phase
         self.agree()
-        _, reason, message = views.statuses(self._bound())[name]
+        _, reason, message = views.statuses(self.pods())[name]
         assert foretold == (reason, message.removeprefix("Pod was rejected: "))
 
     def explained(self, made: dict[str, Any]) -> tuple[str, str]:
@@ -83,19 +77,6 @@ class Cluster:
         del self.phases[name]
         self.agree()
 
-    def restart(self) -> None:
-        """Kill both, start both again, and compare."""
-        self.agent.server.kill()
-        self.kubelet.kubelet.restart()
-        self.agent.server.start()
-        self.agree()
-
-    def agree(self) -> None:
-        """Wait until both have decided on all pods; then all that they show is the same."""
-        for pods in (self._bound, self.agent.pods):
-            views.wait_for(partial(_phases, pods), self.phases)
-        views.wait_for(self._differences, [])
-
     def agree_with_publish(self) -> None:
         """Wait until what ``publish`` has written is what PodResources say."""
         views.wait_for(self._published, views.available(self.kubelet, MACHINE))
@@ -115,19 +96,15 @@ class Cluster:
         counted = int(node.get("status", {}).get("allocatable", {}).get(GPU, 0))
         return counted, views.device_count(self.kubelet), views.device_count(self.agent)
 
-    def _bound(self) -> list[dict[str, Any]]:
+    def pods(self) -> list[dict[str, Any]]:
+        """The pods that are bound to the node, as the API server has them."""
         return list(self.plane.get(self.path)["items"])
 
-    def _differences(self) -> list[str]:
-        ours, theirs = self._bound(), self.agent.pods()
-        self.names |= {e["metadata"]["uid"]: e["metadata"]["name"] for e in (*ours, *theirs)}
-        found = views.differences(views.statuses(ours), views.statuses(theirs))
-        kubelet, agent = (views.of(each, self.names) for each in (self.kubelet, self.agent))
-        return found + views.differences(kubelet, agent)
-
-
-def _phases(pods: Any) -> dict[str, str]:
-    return {each["metadata"]["name"]: each["status"]["phase"] for each in pods()}
+    def differences(self) -> list[str]:
+        """Compare by the names of pods: each of both gives them uids of its own."""
+        there = (*self.pods(), *self.agent.pods())
+        self.names |= {each["metadata"]["uid"]: each["metadata"]["name"] for each in there}
+        return super().differences()
 
 
 @contextmanager
@@ -148,7 +125,7 @@ def cluster(programs: KubeletPrograms, folder: Path) -> Iterator[Cluster]:
             _program(folder, "kubelet-devices", kubelet.own.command(*_plugin(ROOT))),
             _program(folder, "agent-devices", _plugin(str(agent.root))),
         ):
-            made = Cluster(plane, kubelet, agent, path)
+            made = Cluster(kubelet, agent, plane=plane, path=path)
             views.wait_for(made.device_counts, (len(DEVICES),) * 3)
             made.agree()
             yield made

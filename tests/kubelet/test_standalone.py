@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from kubelet import views
 from kubelet.node_pods import container, pod, static
-from kubelet.views import Agent
+from kubelet.views import Pair
 from machines.guests import tarball
 from running import real_kubelet
 from running.kubelet_programs import KubeletPrograms
-from running.real_kubelet import NODE, RealKubelet
+from running.real_kubelet import NODE
 
 STATIC: Final = {
     "cpuManagerPolicy": "static",
@@ -28,12 +27,9 @@ STATIC: Final = {
 
 
 @dataclass
-class Both:
-    """The kubelet and the agent, and what became of the pods that they were given."""
+class Both(Pair):
+    """A kubelet and an agent that read the same folder."""
 
-    kubelet: RealKubelet
-    agent: Agent
-    phases: dict[str, str] = field(default_factory=dict)
     made: int = 0
 
     def add(self, made: dict[str, Any], phase: str = "Running") -> None:
@@ -53,28 +49,6 @@ class Both:
         (self.kubelet.manifests / f"{name}.json").unlink()
         del self.phases[f"{name}-{NODE}"]
         self.agree()
-
-    def restart(self) -> None:
-        """Kill both, start both again, and compare."""
-        self.agent.server.kill()
-        self.kubelet.kubelet.restart()
-        self.agent.server.start()
-        self.agree()
-
-    def agree(self) -> None:
-        """Wait until both have decided on all pods; then all that they show is the same."""
-        for node in (self.kubelet, self.agent):
-            views.wait_for(partial(_phases, node), self.phases)
-        views.wait_for(self._differences, [])
-
-    def _differences(self) -> list[str]:
-        kubelet, agent = (views.statuses(e.pods()) for e in (self.kubelet, self.agent))
-        found = views.differences(kubelet, agent)
-        return found + views.differences(views.of(self.kubelet), views.of(self.agent))
-
-
-def _phases(node: RealKubelet | Agent) -> dict[str, str]:
-    return {each["metadata"]["name"]: each["status"]["phase"] for each in node.pods()}
 
 
 @contextmanager

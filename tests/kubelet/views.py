@@ -14,6 +14,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -84,6 +86,43 @@ def agent(folder: Path, machine: Path, kubelet: RealKubelet) -> Iterator[Agent]:
         raise
     finally:
         made.server.kill()
+
+
+@dataclass
+class Pair:
+    """A kubelet and an agent with the same pods, and what became of the pods."""
+
+    kubelet: RealKubelet
+    agent: Agent
+    phases: dict[str, str] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    """Of all pods that ever were, by the uids that each of both gave them, if they differ."""
+
+    def restart(self) -> None:
+        """Kill both, start both again, and compare."""
+        self.agent.server.kill()
+        self.kubelet.kubelet.restart()
+        self.agent.server.start()
+        self.agree()
+
+    def agree(self) -> None:
+        """Wait until both have decided on all pods; then all that they show is the same."""
+        for pods in (self.pods, self.agent.pods):
+            wait_for(partial(_phases, pods), self.phases)
+        wait_for(self.differences, [])
+
+    def pods(self) -> list[dict[str, Any]]:
+        """The pods of the kubelet, with their status."""
+        return self.kubelet.pods()
+
+    def differences(self) -> list[str]:
+        """Where the two differ now, one line each."""
+        found = differences(statuses(self.pods()), statuses(self.agent.pods()))
+        return found + differences(of(self.kubelet, self.names), of(self.agent, self.names))
+
+
+def _phases(pods: Callable[[], list[dict[str, Any]]]) -> dict[str, str]:
+    return {each["metadata"]["name"]: each["status"]["phase"] for each in pods()}
 
 
 def of(node: RealKubelet | Agent, names: Mapping[str, str] | None = None) -> View:
