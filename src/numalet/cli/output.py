@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import re
 import shutil
 import sys
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import typer
 
 from numalet.core.model.findings import Finding, Severity
+from numalet.io import terminals
 from numalet.wording.foreign_texts import printable as printable
 
 if TYPE_CHECKING:
@@ -106,26 +106,18 @@ def literal_console(**settings: Any) -> Console:
                 yield Segment(text if control else printable(text), style, control)
 
     # Rich would print bold letters even with NO_COLOR.
-    plain: dict[str, Any] = {} if _has_styles() else {"color_system": None}
+    plain: dict[str, Any] = {} if terminals.has_styles() else {"color_system": None}
     return PrintableConsole(highlight=False, markup=False, emoji=False, **plain | settings)
 
 
 def has_styles() -> bool:
     """Return whether escape sequences may be printed: not in a pipe, and not with NO_COLOR."""
-    return sys.stdout.isatty() and _has_styles()
-
-
-def _has_styles() -> bool:
-    return not os.environ.get("NO_COLOR") and not _is_dumb()
+    return sys.stdout.isatty() and terminals.has_styles()
 
 
 def is_screen(name: Literal["stdout", "stderr"]) -> bool:
     """Return whether this stream is a terminal whose lines can be replaced."""
-    return bool(getattr(sys, name).isatty()) and not _is_dumb()
-
-
-def _is_dumb() -> bool:
-    return os.environ.get("TERM") in ("dumb", "unknown")
+    return bool(getattr(sys, name).isatty()) and not terminals.is_dumb()
 
 
 def console_width() -> int:
@@ -309,7 +301,7 @@ def complain(severity: Severity, text: str) -> None:
         f"{word}: {message}", console_width() - len(_INDENT), units=breaking.WORDS
     )
     filled = f"\n{_INDENT}".join(lines).removeprefix(word)
-    if _has_styles():
+    if terminals.has_styles():
         word = typer.style(word, fg=_COLOURS[severity], bold=True)
     sys.stderr.write(f"{word}{filled}\n")
     sys.stderr.flush()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import sys
 from collections.abc import Iterable
@@ -14,6 +13,7 @@ import structlog
 from structlog.typing import EventDict, Processor
 
 from numalet.core.model import moments
+from numalet.io import terminals
 from numalet.wording.foreign_texts import printable
 from numalet.wording.log_line import LogFormat, LogLine
 
@@ -65,8 +65,7 @@ def _rendered(stream: TextIO, chosen: LogFormat) -> list[Processor]:
             structlog.processors.EventRenamer("msg"),
             structlog.processors.JSONRenderer(sort_keys=False),
         ]
-    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    if stream.isatty() and not is_plain:
+    if stream.isatty() and terminals.has_styles():
         return [
             _without_level_zero,
             _printable,

@@ -19,7 +19,7 @@ from numalet.agent.findings.run import (
 from numalet.agent.run.placing import NoPlace
 from numalet.agent.run.request import Voice
 from numalet.core.enforcement.comparison import GuaranteeLevel
-from numalet.core.model import cpu_set, numa_mask
+from numalet.core.model import cpu_set, grammar, numa_mask
 from numalet.core.model.findings import Finding
 from numalet.core.snapshot import placement
 from numalet.insight.explain.explanation_types import Explanation
@@ -70,7 +70,7 @@ def holders(answer: NoPlace) -> str:
 
 
 def _nodes(numa_nodes: Sequence[int]) -> str:
-    return f"NUMA {'node' if len(numa_nodes) == 1 else 'nodes'} {numa_mask.listed(numa_nodes)}"
+    return grammar.singular(f"NUMA nodes {numa_mask.listed(numa_nodes)}")
 
 
 def _what(place: RunDocument) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from numalet.core.cluster.facts import StateFacts
-from numalet.core.model import resources
+from numalet.core.model import grammar, resources
 from numalet.insight.fleet.obstacles import NeverTogether, NotOnOne, Obstacle, TooLittleTogether
 from numalet.wording import numbers
 
@@ -51,8 +51,7 @@ def _beside(facts: StateFacts, stranded: Mapping[str, int]) -> str:
         where = [each for each in node_ids if any(mask >> each & 1 for mask in free)]
         there = _most_there(facts, where)
         if where and there:
-            noun = "NUMA node" if len(where) == 1 else "NUMA nodes"
-            on = f"{noun} {', '.join(map(str, where))}"
+            on = grammar.singular(f"NUMA nodes {', '.join(map(str, where))}")
             count = numbers.amount(resource, stranded[resource])
             return f"{count} of {resource} free on {on}; {there}"
     return ""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Set
 from typing import Final
 
-from numalet.core.model import cpu_set, numa_mask, resources
+from numalet.core.model import cpu_set, grammar, numa_mask, resources
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.value import Value
 from numalet.insight.maps.node_map import DeviceUse, MapDevice, MapPod, NodeMap
@@ -53,8 +53,7 @@ def find(chart: NodeMap, words: str) -> SearchResult:
         return SearchResult(sentence=f"Nothing here is called {words}.")
     sentence = f"{len(pods)} pods: {', '.join(sorted(pod.title for pod in pods))}."
     if len(pods) == 1:
-        noun = "NUMA node" if len(pods[0].nodes) == 1 else "NUMA nodes"
-        where = f", on {noun} {numa_mask.listed(pods[0].nodes)}" if pods[0].nodes else ""
+        where = f", on {_numa_nodes(pods[0].nodes)}" if pods[0].nodes else ""
         sentence = f"{pods[0].title}{where}: {holdings(pods) or 'nothing of its own'}."
     return SearchResult(
         sentence=sentence,
@@ -92,6 +91,10 @@ def holdings(pods: Collection[MapPod]) -> str:
     return "; ".join(parts)
 
 
+def _numa_nodes(node_ids: tuple[int, ...]) -> str:
+    return grammar.singular(f"NUMA nodes {numa_mask.listed(node_ids)}")
+
+
 def _plain(words: str) -> str:
     return re.sub(r"[\s_-]", "", words.lower())
 
@@ -118,8 +121,7 @@ def _cpu(chart: NodeMap, number: int) -> SearchResult:
 def _device(chart: NodeMap, devices: list[MapDevice]) -> SearchResult:
     device = devices[0]
     pod = chart.pod(device.pod_uid)
-    nodes = numa_mask.listed(device.nodes)
-    where = f"NUMA node {nodes}" if nodes else "a NUMA node that is not known"
+    where = _numa_nodes(device.nodes) if device.nodes else "a NUMA node that is not known"
     state = "in use" if device.state is DeviceUse.IN_USE else device.state.value
     state = state if pod is None else f"held by {pod.title}"
     return SearchResult(

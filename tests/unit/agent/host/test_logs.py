@@ -64,10 +64,23 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.mark.parametrize("kind", ["dumb", "unknown"])
+def test_a_terminal_without_escape_sequences_gets_none(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", kind)
+    stream = Terminal()
+    LeveledLog(stream, LogFormat.CONSOLE, verbosity=5).write(LINES)
+    assert "Allocate" in stream.getvalue()
+    assert "\x1b" not in stream.getvalue()
+
+
 def test_off_a_terminal_lines_are_those_of_a_terminal_without_its_colours(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
     texts = ["plain", "two words", "it's", 'a "quote"', "a=b", "two\nlines", "tab\t", "", "r\r"]
     keys = {f"key{at}": text for at, text in enumerate(texts)} | {"aa": None, "n": {"x": [1]}}
     lines = [LogLine("Short", keys), LogLine("x" * 40, level=3), LogLine("Bad", is_error=True)]

@@ -43,6 +43,13 @@ def test_a_device_by_its_id(words: str, sentence: str, device_ids: set[str]) -> 
     assert {*found.device_ids} == device_ids
 
 
+def test_a_device_of_several_numa_nodes() -> None:
+    chart = node_charts.held()
+    wide = replace(chart.devices[0], device_id="wide", nodes=(0, 1))
+    found = finding.find(replace(chart, devices=(wide,)), "wide")
+    assert found.sentence == f"{wide.resource} wide is on NUMA nodes 0,1: free."
+
+
 def test_a_pod_by_its_name_or_a_part_of_it() -> None:
     chart = node_charts.held()
     found = finding.find(chart, "shop/web")
