@@ -49,7 +49,7 @@ def amount(resource: str, value: int) -> str:
 
 def amounts(by_resource: Mapping[str, int]) -> str:
     """Format amounts for readers, devices first; ``-`` if empty."""
-    names = sorted(by_resource, key=lambda each: ("/" not in each, each))
+    names = sorted(by_resource, key=lambda each: (not resources.is_device(each), each))
     return ", ".join(f"{amount(name, by_resource[name])} {name}" for name in names) or "-"
 
 

@@ -15,6 +15,7 @@ from numalet.agent.kubelet.observed import KubeletObservation
 from numalet.agent.servers.door import RequestRefused
 from numalet.core.enforcement.comparison import Audit
 from numalet.core.managers.device.inventory import Device
+from numalet.core.model import resources
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value, field
@@ -186,4 +187,6 @@ def may_ask_a_plugin(message: Message) -> bool:
 def resources_of(workload: Workload) -> frozenset[str]:
     """Device plugin resources that a pod requests."""
     containers = workload.pod.containers()
-    return frozenset(name for each in containers for name in each.limits if "/" in name)
+    return frozenset(
+        name for each in containers for name in each.limits if resources.is_device(name)
+    )

@@ -216,4 +216,4 @@ class _Question(Mutable):
 
 
 def _is_extended(name: str) -> bool:
-    return "/" in name and "kubernetes.io/" not in name
+    return resources.is_device(name) and "kubernetes.io/" not in name

@@ -8,6 +8,7 @@ from typing import ClassVar, Final, TypeAlias
 
 from numalet.core.config.rules import CpuPolicy, MemoryPolicy, NodeRules, TopologyPolicy
 from numalet.core.hints.provider import Hint, Reason
+from numalet.core.model import resources
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value
 
@@ -56,7 +57,9 @@ def _gives_memory(rules: NodeRules, _pod: Pod) -> bool:
 
 
 def _has_hints(rules: NodeRules, pod: Pod) -> bool:
-    asks_devices = any("/" in name for each in pod.containers() for name in each.limits)
+    asks_devices = any(
+        resources.is_device(name) for each in pod.containers() for name in each.limits
+    )
     return asks_devices or _gives_cpus(rules, pod) or _gives_memory(rules, pod)
 
 

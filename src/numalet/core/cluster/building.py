@@ -266,7 +266,7 @@ def _other_sizes(node: Node, listed: ListedNode) -> Iterator[Finding]:
     offered = node_resources.allocatable(node.rules, node.snapshot)
     for name, says in listed.allocatable.items():
         # A Node also lists resources that the managers do not count, such as ephemeral storage.
-        is_counted = resources.is_pod_level(name) or "/" in name
+        is_counted = resources.is_pod_level(name) or resources.is_device(name)
         here = offered.get(name, ZERO)
         if not is_counted or here == says:
             continue

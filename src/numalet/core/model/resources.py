@@ -45,6 +45,11 @@ def is_pod_level(name: str) -> bool:
     return name == CPU or is_memory_type(name)
 
 
+def is_device(name: str) -> bool:
+    """Return whether it has a domain, as the resources of device plugins have."""
+    return "/" in name
+
+
 def hugepages_name(page_size_kib: int) -> str:
     """Return the resource name of huge pages of a size: ``hugepages-2Mi`` for 2048."""
     return f"{HUGEPAGES_PREFIX}{Quantity.from_bytes(page_size_kib * 1024)}"

@@ -116,7 +116,9 @@ def scarcest_first(names: Iterable[str]) -> tuple[str, ...]:
     """Sort resources: devices, then memory, then CPUs."""
     # The ephemeral storage of nodes is not known, so it is left out.
     known = [name for name in names if name != resources.EPHEMERAL_STORAGE]
-    return tuple(sorted(known, key=lambda name: ("/" not in name, name == resources.CPU, name)))
+    return tuple(
+        sorted(known, key=lambda name: (not resources.is_device(name), name == resources.CPU, name))
+    )
 
 
 def whole_numa_nodes(facts: StateFacts) -> NumaMask:

@@ -125,7 +125,7 @@ class SchedulerQuestion(Value):
         asked = dict(pod_demand.amounts(pod.pod))
         asked.pop(resources.EPHEMERAL_STORAGE, None)
         # Devices first: they are the scarcest, and the first reason is the one that is shown.
-        ordered = sorted(asked.items(), key=lambda each: ("/" not in each[0], each))
+        ordered = sorted(asked.items(), key=lambda each: (not resources.is_device(each[0]), each))
         return SchedulerQuestion(pod, tuple(ordered))
 
     def why_not(self, node: ClusterNode) -> SchedulerReason | None:
@@ -150,7 +150,7 @@ class SchedulerQuestion(Value):
             yield NoRoomForPods(most)
         for name, asked in self.amounts:
             left = scheduler_sums.free_of(node.node, name)
-            if asked > left and "/" in name:
+            if asked > left and resources.is_device(name):
                 yield TooFewDevices(name, max(0, left))
             elif asked > left:
                 yield TooLittleInAll(name, asked)

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from numalet.core.admission.decision import Decision
 from numalet.core.cluster import scheduler_sums
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod
-from numalet.core.model import pod_demand
+from numalet.core.model import pod_demand, resources
 from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 from numalet.insight.fleet import kube_scheduler
@@ -156,7 +156,7 @@ class _Planning:
             free = scheduler_sums.free(state)
             # Sums are cheap, and most nodes fail them; the engine decides on the others.
             if scheduler_sums.has_room(free, asked) and _may_run_on(new, on):
-                devices = sum(amount for key, amount in free.items() if "/" in key)
+                devices = sum(amount for key, amount in free.items() if resources.is_device(key))
                 roomy.append((devices, free["cpu"], name, state))
         for _, _, name, state in sorted(roomy, key=lambda each: each[:3]):
             # The budget counts admissions, because nearly all the time is spent in them.

@@ -125,7 +125,7 @@ def most_asked(arrivals: Iterable[Arrival]) -> str:
     asked: Counter[str] = Counter()
     for each in arrivals:
         for name, amount in pod_demand.amounts(each.pod.pod).items():
-            if "/" in name:
+            if resources.is_device(name):
                 asked[name] += round(amount * each.count * each.duration_seconds)
     return min(asked, key=lambda name: (-asked[name], name)) if asked else resources.CPU
 

@@ -347,5 +347,5 @@ def _sum(every: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 def _weight(stranded: Mapping[str, int]) -> tuple[int, int, int]:
     """Return a negative key, so that the largest stranded amounts are first."""
-    devices = sum(amount for name, amount in stranded.items() if "/" in name)
+    devices = sum(amount for name, amount in stranded.items() if resources.is_device(name))
     return (-devices, -stranded.get(resources.CPU, 0), -stranded.get(resources.MEMORY, 0))

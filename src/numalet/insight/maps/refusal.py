@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Set
 
 from numalet.core.admission.decision import Decision
+from numalet.core.model import resources
 from numalet.core.model.value import Value
 from numalet.wording import explanations
 
@@ -32,4 +33,4 @@ def of_decisions(decisions: Iterable[Decision], causes: Mapping[int, str]) -> It
 
 def devices_of(names: Iterable[str]) -> frozenset[str]:
     """Return the names of device resources among these."""
-    return frozenset(name for name in names if "/" in name)
+    return frozenset(name for name in names if resources.is_device(name))

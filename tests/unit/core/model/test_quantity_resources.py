@@ -23,6 +23,14 @@ def test_huge_pages_are_named_by_their_size(page_size_kib: int, expected: str) -
 
 @pytest.mark.parametrize(
     ("name", "expected"),
+    [("example.com/gpu", True), ("hugepages-2Mi", False), ("cpu", False)],
+)
+def test_a_device_has_a_domain(name: str, expected: bool) -> None:
+    assert expected == resources.is_device(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
     [
         ("memory", True),
         ("hugepages-foo", True),

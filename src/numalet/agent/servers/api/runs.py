@@ -22,6 +22,7 @@ from numalet.agent.servers.api.served import OWN_GROUP, Served
 from numalet.agent.servers.api.status import Failure, bad_query
 from numalet.agent.servers.door import Foreseen, RequestRefused
 from numalet.core.enforcement import desired
+from numalet.core.model import resources
 from numalet.core.model.findings import Findings
 from numalet.core.model.value import replace
 from numalet.core.workload.records import PodRecord
@@ -73,7 +74,7 @@ class RunsHandler:
         ledger = view.node.snapshot.device
         for name in containers[0].limits:
             # A kubelet admits such a pod without devices, which is not useful here.
-            if "/" in name and not ledger.is_handled(name):
+            if resources.is_device(name) and not ledger.is_handled(name):
                 known = ", ".join(sorted(ledger.inventory.registered)) or "none"
                 raise Failure(422, words.DEVICES_UNKNOWN.format(resource=name, known=known))
         return of_command(workload)

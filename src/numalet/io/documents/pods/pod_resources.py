@@ -139,11 +139,11 @@ def _problem(name: str, quantity: Quantity) -> Finding | None:
     if resources.is_hugepages(name):
         return _huge_page_problem(name, quantity)
     # Extended resources are devices, so only whole ones can be requested.
-    if "/" in name and quantity.milli_value % 1000:
+    if resources.is_device(name) and quantity.milli_value % 1000:
         return input_error.Invalid(
             f"{quantity} of {name!r} is not a whole number", expected="a whole number of devices"
         )
-    if "/" not in name and name not in _STANDARD:
+    if not resources.is_device(name) and name not in _STANDARD:
         return input_error.NotSupported(
             f"unknown resource {name!r}",
             expected=(
@@ -181,7 +181,7 @@ def check_requests(
     for name, request in requests.items():
         limit = limits.get(name)
         # Huge pages and devices cannot be overcommitted.
-        is_indivisible = resources.is_hugepages(name) or "/" in name
+        is_indivisible = resources.is_hugepages(name) or resources.is_device(name)
         # Line numbers need a second parse of the text, so only errors get them.
         if limit is None:
             if is_indivisible:
