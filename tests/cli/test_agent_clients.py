@@ -154,9 +154,9 @@ def test_ps_and_describe_name_what_is_held_for_no_pod(
     assert _run(api, "ps") == 0
     said = capsys.readouterr().out
     assert "Still held for deleted or rejected pods, until the next admission" in said
-    assert "  default/a/c: CPUs 1,17; 4Gi on NUMA nodes 0\n" in said
+    assert "  default/a/c: CPUs 1,17; 4Gi on NUMA node 0\n" in said
     assert _run(api, "describe", "a") == 0
-    assert "  default/a/c: CPUs 1,17; 4Gi on NUMA nodes 0\n" in capsys.readouterr().out
+    assert "  default/a/c: CPUs 1,17; 4Gi on NUMA node 0\n" in capsys.readouterr().out
     assert _run(api, "describe", "b") == 0
     assert "Still held" not in capsys.readouterr().out
 
@@ -203,7 +203,7 @@ def test_describe_shows_placement_hints_and_events(
     assert "Warning  TopologyAffinityError" in told
     assert _run(api, "describe", "default/a") == 0
     told = capsys.readouterr().out
-    assert "memory: 4Gi on NUMA nodes 0\n" in told
+    assert "memory: 4Gi on NUMA node 0\n" in told
     # A manager whose only resource has its own name does not say it twice.
     assert "    memory: {0} preferred" in told
     assert "Events:       none" in told
@@ -267,7 +267,7 @@ def test_describe_shows_what_is_known_of_a_pod_that_a_kubelet_keeps(
     assert "Name:         one\nNamespace:    shop\nUID:          uid-one\n" in told
     assert "Status:       Observed: a kubelet keeps it" in told
     assert "NUMA nodes:   0\nCPUs:         1-2\nAligned:      no, 1Mi misplaced\n" in told
-    assert "    memory: 2Gi on NUMA nodes 0\n" in told
+    assert "    memory: 2Gi on NUMA node 0\n" in told
     assert "    has memory: 1Gi on 0, 1Mi on 1\n" in told
     assert "Differs since 2026-01-01T00:00:00Z: shop/one/main: the kubelet assigned" in told
     assert "Not known here:\n" in told

@@ -103,7 +103,7 @@ def test_beside_a_kubelet_its_pods_are_listed_and_its_node_state_left_alone(tmp_
         _, said = agent.communicate(timeout=200)
     assert agent.returncode == 0, said
     assert listed.output.split()[-7:] == ["0/1", "Observed", "0", "1-2", "2Gi", "-", "-"]
-    assert "memory: 2Gi on NUMA nodes 0\n" in described.output
+    assert "memory: 2Gi on NUMA node 0\n" in described.output
     assert (state["standing"], state["kubelet"]["startsWithItsFiles"]) == ("observing", True)
     assert {"sound"} == {each["soundness"] for each in state["kubelet"]["files"]}
     assert [each["podUID"] for each in state["holders"]] == ["uid-one"]

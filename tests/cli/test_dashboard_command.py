@@ -106,7 +106,10 @@ def test_a_kubelet_without_an_agent_is_followed_until_ctrl_c(tmp_path: Path) -> 
         base = link.partition("/login")[0]
         cookie = (_get(link).getheader("set-cookie") or "").partition(";")[0]
         assert "uid-one" in _text(f"{base}/pods", cookie)
-        assert "kubectl get events" in _text(f"{base}/", cookie)
+        first = _text(f"{base}/", cookie)
+        assert "kubectl get events" in first
+        # The files of a kubelet do not name its node.
+        assert '<strong class="name">root</strong>' in first
         with urllib.request.urlopen(_asked(f"{base}/events", cookie), timeout=120) as events:
             kubelet.admit("two")
             while "uid-two" not in _text(f"{base}/pods", cookie):

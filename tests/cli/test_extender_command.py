@@ -24,7 +24,7 @@ from running.extenders import RunningExtender
 from running.fake_kubelets import Kubelets
 from running.server_programs import PATIENCE_SECONDS, free_port
 
-READY = "ready: 1 nodes are known"
+READY = "ready: 1 node is known"
 
 
 @dataclass

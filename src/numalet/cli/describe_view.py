@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from numalet.cli.agent_client import OBSERVED
 from numalet.cli.ps_view import age
+from numalet.core.model import grammar
 from numalet.insight import decision_notes
 from numalet.shared.findings import notes
 from numalet.wording import numbers, observation
@@ -154,7 +155,8 @@ def _placed(placed: Json) -> Iterator[str]:
         yield f"    CPUs:      {placed['cpus']}"
     for block in placed["memory"]:
         nodes = ",".join(map(str, block["numaNodes"]))
-        yield f"    {block['type']}: {numbers.size(block['sizeBytes'])} on NUMA nodes {nodes}"
+        on = grammar.singular(f"on NUMA nodes {nodes}")
+        yield f"    {block['type']}: {numbers.size(block['sizeBytes'])} {on}"
     for resource, ids in placed["devices"].items():
         yield f"    {resource}: {', '.join(ids)}"
     if placed["guarantee"]:

@@ -14,6 +14,7 @@ from rich.cells import cell_len
 from numalet.cli import breaking, output, tables
 from numalet.cli.output import printable
 from numalet.cli.tables import Column, Columns
+from numalet.core.model import grammar
 from numalet.wording import numbers
 from numalet.wording.kubelet import UNPROMISED
 
@@ -121,11 +122,12 @@ def left_behind(state: Mapping[str, Any], pod_uid: str | None = None) -> list[st
 
 
 def _held(holder: Mapping[str, Any]) -> str:
-    parts = [f"CPUs {holder['cpus']}"] if holder["cpus"] else []
+    parts = [grammar.singular(f"CPUs {holder['cpus']}")] if holder["cpus"] else []
     for block in holder["memory"]:
         nodes = ",".join(map(str, block["numaNodes"]))
         kind = "" if block["type"] == "memory" else f" of {block['type']}"
-        parts.append(f"{numbers.size(block['sizeBytes'])}{kind} on NUMA nodes {nodes}")
+        on = grammar.singular(f"on NUMA nodes {nodes}")
+        parts.append(f"{numbers.size(block['sizeBytes'])}{kind} {on}")
     parts += [f"{name} {', '.join(ids)}" for name, ids in holder["devices"].items()]
     return "; ".join(parts)
 

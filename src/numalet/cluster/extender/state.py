@@ -19,6 +19,7 @@ from numalet.cluster.extender.standing import OLDEST_VIEW_SECONDS, Standing
 from numalet.cluster.following import FollowedClasses
 from numalet.cluster.live import LiveCluster
 from numalet.core.cluster.cluster import Cluster, ClusterPod
+from numalet.core.model import grammar
 from numalet.core.model.value import Value, field
 from numalet.insight.fleet.preference import Preference
 from numalet.insight.scheduling import expected_nodes, preempting
@@ -304,7 +305,7 @@ class ExtenderState:
     def _say_ready(self) -> None:
         counts = {origin: count for origin, count in self.origins.counts.items() if count}
         known = sum(self.origins.counts.values())
-        self.log.say(f"ready: {known} nodes are known", **counts)
+        self.log.say(grammar.singular(f"ready: {known} nodes are known"), **counts)
 
     def _say_changes(self, changes: list[OriginChange]) -> None:
         """Log nodes with a better or worse origin; the first few only."""

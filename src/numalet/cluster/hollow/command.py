@@ -24,7 +24,7 @@ from numalet.cluster.hollow.fleet_members import (
 from numalet.cluster.hollow.kinds import KindInputs
 from numalet.cluster.hollow.node_document import NodeNaming
 from numalet.cluster.hollow.publishing import HollowPublisher
-from numalet.core.model import go_text, input_error, node_constraints
+from numalet.core.model import go_text, grammar, input_error, node_constraints
 from numalet.core.model.findings import Finding, Findings, Location
 from numalet.core.model.value import Value
 from numalet.core.workload.records import EventKind
@@ -160,7 +160,7 @@ async def live(
             await _until(ended, fleet, prepared, say, advance)
             if prepared.removes:
                 await fleet.remove()
-                say(f"{len(prepared.members)} nodes are removed")
+                say(grammar.singular(f"{len(prepared.members)} nodes are removed"))
     except (ApiRefused, ApiUnreachable) as error:
         raise input_error.Unavailable(
             f"the API server refuses or does not answer: {error!s}"
