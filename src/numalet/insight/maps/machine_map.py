@@ -30,6 +30,17 @@ class ProfileDevices(Value):
     count: int
 
 
+class ProfileLink(Value):
+    """A page with values of the machine, the day on which they were copied, and which they are.
+
+    Without a day it is a page to compare with.
+    """
+
+    link: str
+    date: str | None
+    gives: str
+
+
 class ProfileRow(Value, kw_only=True):
     """A machine profile: how large the machine is, what it is like, whose figures it has.
 
@@ -46,6 +57,7 @@ class ProfileRow(Value, kw_only=True):
     devices: tuple[ProfileDevices, ...]
     about: str
     figures: str
+    sources: tuple[ProfileLink, ...] = ()
 
 
 class Profiles(Value, tag_field="schema", tag="numalet.machine-profiles/1"):
@@ -60,6 +72,7 @@ def profile_row(
     figures: str,
     machine: MachineInfo,
     device_counts: Iterable[tuple[str, int]],
+    sources: Iterable[ProfileLink] = (),
 ) -> ProfileRow:
     return ProfileRow(
         name=name,
@@ -71,6 +84,7 @@ def profile_row(
         cpus=machine.cpu_count,
         memory_bytes=machine.memory_capacity_bytes,
         devices=tuple(ProfileDevices(*each) for each in device_counts),
+        sources=tuple(sources),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import date
 from typing import Any, Final
 
 import pytest
@@ -22,16 +23,33 @@ from values.profile_bench import asks, devices_of, held, machine_of, start_profi
 # devices.
 EXPECTED: Final = {
     "ac922-6n": (6, 2, 6, 2, 44, 176, 326073, 4),
+    "aws-p4d": (2, 2, 2, 2, 48, 96, 1161216, 8),
+    "aws-p5": (2, 2, 2, 2, 96, 192, 2064384, 8),
+    "aws-p5en": (2, 2, 2, 2, 96, 192, 2064384, 8),
+    "azure-nd-h100": (2, 2, 2, 2, 96, 96, 1915200, 8),
+    "azure-nd-mi300x": (2, 2, 2, 2, 96, 96, 1864800, 8),
     "cxl-2n+1": (3, 2, 3, 2, 104, 208, 194175, 0),
+    "dgx-a100": (8, 8, 8, 2, 128, 256, 2064384, 8),
+    "dgx-b200": (2, 2, 2, 2, 112, 224, 2064384, 8),
     "dgx-h100": (2, 2, 2, 2, 112, 224, 2064384, 8),
+    "dgx-h200": (2, 2, 2, 2, 112, 224, 2064384, 8),
+    "epyc-9004-nps1": (2, 2, 2, 2, 192, 384, 1548288, 0),
+    "epyc-9004-nps2": (4, 4, 4, 2, 192, 384, 1548288, 0),
+    "epyc-9004-nps4": (8, 8, 8, 2, 192, 384, 1548288, 0),
     "epyc-nps1": (2, 2, 2, 2, 128, 256, 1547676, 4),
+    "epyc-nps2": (4, 4, 4, 2, 128, 256, 1547676, 0),
     "epyc-nps4": (8, 8, 8, 2, 128, 256, 1547676, 4),
     "gb200-34n": (34, 2, 6, 2, 144, 144, 1733394, 4),
+    "gcp-a3-high": (2, 2, 2, 2, 104, 208, 1886976, 8),
+    "gcp-a3-mega": (2, 2, 2, 2, 104, 208, 1886976, 8),
     "gh200-12n": (12, 1, 5, 1, 72, 72, 587507, 1),
     "gh200-36n": (36, 4, 8, 4, 288, 288, 872448, 4),
     "gh200-9n": (9, 1, 2, 1, 72, 72, 587317, 1),
+    "grace-2n": (2, 2, 2, 2, 144, 144, 474000, 0),
+    "granite-rapids-snc3": (6, 6, 6, 2, 192, 384, 1548288, 0),
     "hbm-flat": (4, 2, 4, 2, 104, 208, 1161590, 6),
     "l3-as-numa": (32, 32, 32, 2, 256, 256, 1572864, 0),
+    "mi300x-epyc": (2, 2, 2, 2, 192, 384, 2322432, 8),
     "single": (1, 1, 1, 1, 10, 20, 64083, 0),
     "snc2": (4, 4, 4, 2, 40, 80, 1522444, 0),
     "snc4": (8, 8, 8, 2, 96, 192, 515572, 0),
@@ -43,6 +61,30 @@ NAMES: Final = tuple(EXPECTED)
 
 def test_every_profile_is_in_the_table() -> None:
     assert sorted(NAMES) == list(profile_library.names())
+
+
+def test_a_source_is_a_link_with_what_it_gives_and_the_day_on_which_it_was_read() -> None:
+    sources = [each for row in profile_rows().profiles for each in row.sources]
+    assert len({each.link for each in sources}) > 15
+    for each in sources:
+        assert each.link.startswith("https://")
+        assert each.gives
+        assert each.date is None or date.fromisoformat(each.date) > date(2026, 1, 1)
+    assert [each.date is None for each in sources].count(False) > 10
+
+
+@pytest.mark.parametrize("name", ["dgx-a100", "aws-p5", "azure-nd-h100", "granite-rapids-snc3"])
+def test_the_siblings_of_a_core_are_on_one_node(name: str) -> None:
+    machine = machine_of(name)
+    row = next(each for each in profile_rows().profiles if each.name == name)
+    assert any(each.date for each in row.sources)
+    for node in machine.nodes:
+        assert {core.socket_id for core in node.cores} == {node.cores[0].socket_id}
+        assert all(
+            thread - core.threads[0] in (0, machine.physical_core_count)
+            for core in node.cores
+            for thread in core.threads
+        )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -87,7 +129,7 @@ def test_distances_are_a_symmetric_table_with_ten_at_home(name: str) -> None:
 def test_all_nodes_have_the_page_sizes_of_the_kernel_and_no_pages(name: str) -> None:
     machine = machine_of(name)
     grace = {2048: 0, 524288: 0, 16777216: 0}
-    wanted = grace if name.startswith("g") else {2048: 0, 1048576: 0}
+    wanted = grace if name.startswith(("gb", "gh", "grace")) else {2048: 0, 1048576: 0}
     if name == "uv-24n":
         wanted = {2048: 0}
     for node in machine.nodes:

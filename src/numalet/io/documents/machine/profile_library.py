@@ -1,7 +1,9 @@
 """The machine profiles that come with numalet, descriptions of real machines.
 
-A profile is a YAML file in ``io/profiles``: ``about`` describes the machine, ``figures`` names the
-published sources, ``machine`` is read by ``machine_file``, and ``devices`` by ``device_file``.
+A profile is a YAML file in ``io/profiles``: ``about`` describes the machine, ``figures`` says
+where the values are from and which are not certain, ``sources`` has the links, ``known_by`` the
+labels of nodes that are such machines. ``machine`` is read by ``machine_file``, ``devices`` by
+``device_file``.
 
 Nodes are in the kubelet's order, by directory name: node0, node1, node10, node2.
 """
@@ -27,6 +29,29 @@ PREFIX: Final = "profile:"
 _SUFFIX: Final = ".yaml"
 
 
+class ProfileSource(Value, kw_only=True):
+    """A page with values of the machine; without a ``date`` it is a page to compare with.
+
+    ``date`` is the day on which the values were copied from it.
+    """
+
+    link: str
+    date: str | None = None
+    gives: str
+
+
+class KnownBy(Value, kw_only=True):
+    """Patterns of label values, such as ``dgx-h100*``; case is ignored.
+
+    ``instance_types`` are of ``node.kubernetes.io/instance-type``, ``machines`` and ``gpus`` of the
+    GPU operator's ``nvidia.com/gpu.machine`` and ``nvidia.com/gpu.product``.
+    """
+
+    instance_types: tuple[str, ...] = ()
+    machines: tuple[str, ...] = ()
+    gpus: tuple[str, ...] = ()
+
+
 class Profile(Value):
     """One profile; ``machine`` and ``devices`` are plain values that are not decoded yet."""
 
@@ -36,6 +61,8 @@ class Profile(Value):
     machine: Mapping[str, Any]
     devices: list[Any]
     line_of: LineOf
+    sources: tuple[ProfileSource, ...] = ()
+    known_by: KnownBy = KnownBy()
 
     @property
     def machine_place(self) -> Location:
@@ -74,6 +101,8 @@ def read(name: str, where: Location) -> Profile:
         machine=value["machine"],
         devices=value.get("devices", []),
         line_of=document.line_of,
+        sources=tuple(ProfileSource(**each) for each in value.get("sources", ())),
+        known_by=KnownBy(**{key: tuple(each) for key, each in value.get("known_by", {}).items()}),
     )
 
 
