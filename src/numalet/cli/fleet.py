@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import typer
 
-from numalet.cli import fleet_days, fleet_keeping_away, fleet_serving, fleet_sources
+from numalet.cli import (
+    fleet_classes,
+    fleet_days,
+    fleet_keeping_away,
+    fleet_serving,
+    fleet_sources,
+)
 from numalet.cli.fleet_keeping_away import KeepingOptions
 from numalet.cli.fleet_sources import OUTPUT, POD, SHAPE, WATCH, FleetFormat, Source
 from numalet.cli.helping import Command, with_line_breaks
@@ -22,6 +28,10 @@ EPILOG = """Examples:
 
   # which pods to evict so that a pod fits, and where they could run instead
   numalet fleet free train.yaml --plan
+
+  # draft the class file: the machines and configurations of the nodes
+  numalet fleet classes > classes.yaml
+  numalet fleet fit train.yaml --class classes.yaml
 
   # the same for a dump of kubectl, or for a fleet file
   kubectl get nodes,pods,pdb -A -o json > dump.json
@@ -209,4 +219,5 @@ def free(options: FreeOptions) -> None:
 
 
 fleet_days.register(fleet_app)
+fleet_classes.register(fleet_app)
 fleet_serving.register(fleet_app)

@@ -28,6 +28,7 @@ from numalet.core.config.releases.release import Release
 from numalet.core.config.rules import StartRefused
 from numalet.core.findings.cluster import (
     ClusterAmountsDerived,
+    ClusterClassBlank,
     ClusterClassDoesNotStart,
     ClusterClassUnknown,
     ClusterHoldersUnknown,
@@ -56,10 +57,14 @@ class ClassRule(Value, kw_only=True):
     """A rule of the user: these nodes have this machine and configuration.
 
     ``names`` are patterns such as ``gpu-*``; if there are any, one has to match. All ``labels``
-    have to match. Without a ``release`` the node's own kubelet version determines it.
+    have to match. Without a ``release`` the node's own kubelet version determines it. Without a
+    ``spec`` the machine or configuration is not known: ``pool`` names the rule, ``blank`` what it
+    lacks.
     """
 
-    spec: ClassSpec
+    spec: ClassSpec | None
+    pool: str = ""
+    blank: str = ""
     release: Release | None = None
     names: tuple[str, ...] = ()
     labels: Mapping[str, str] = NO_LABELS
@@ -97,17 +102,19 @@ class Classes:
         """Return the class of the first rule that matches the node, if any."""
         for at, rule in enumerate(self._rules):
             if rule.matches(node):
+                if rule.spec is None:
+                    return ClusterClassBlank(node=node.name, pool=rule.pool, blank=rule.blank)
                 # Without a release in the rule, that of the node's own kubelet decides.
                 version = versions.minor_version(node.kubelet_version)
                 release = rule.release or (None if version is None else version.release)
                 if release is None:
                     return ClusterReleaseUnknown(node=node.name, version=node.kubelet_version)
-                return self._named(at, rule, release)
+                return self._named(at, rule.spec, release)
         return None
 
-    def _named(self, at: int, rule: ClassRule, release: Release) -> str:
+    def _named(self, at: int, of: ClassSpec, release: Release) -> str:
         if (at, release.name) not in self._names:
-            spec = replace(rule.spec, behaviour=replace(rule.spec.behaviour, release=release))
+            spec = replace(of, behaviour=replace(of.behaviour, release=release))
             name = classes.class_name(spec)
             self._of_rules[name] = spec
             self._names[at, release.name] = name

@@ -72,10 +72,15 @@ class BudgetFacts(Value, kw_only=True):
 
 
 class TopologyFacts(Value, kw_only=True):
-    """A NodeResourceTopology: its attributes, and the number of zones of type Node."""
+    """A NodeResourceTopology: its attributes, and the number of zones of type Node.
+
+    ``capacity`` has the sizes of zones whose name ends with the number of a NUMA node, such as
+    ``node-0``, by that number.
+    """
 
     node_name: str
     zones: int = 0
+    capacity: Mapping[int, Resources] = MappingProxyType({})
     attributes: Mapping[str, str] = NO_LABELS
 
 

@@ -27,6 +27,15 @@ class ClusterOnlySums(Finding):
     attributes: str
 
 
+class ClusterClassBlank(Finding):
+    sentence = "its pool {pool!r} of the class file has no {blank}"
+    why = "A field without a value is not known, and numalet does not guess it."
+    fix = "fill in the blank field of the class file"
+    node: str
+    pool: str
+    blank: str
+
+
 class ClusterClassUnknown(Finding):
     sentence = "its class {name} is not among the NumaNodeClasses"
     fix = "add numanodeclasses to what kubectl gets"

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from numalet.insight.explain.explanation_types import Explanation, ExplanationNotStartedDocument
 from numalet.insight.explain.matrix import Matrix
+from numalet.insight.fleet.class_draft import ClassDraft
 from numalet.insight.fleet.fit import FleetFit
 from numalet.insight.fleet.traps import Traps
 from numalet.insight.fleet.variants import WhatIf
@@ -78,6 +79,7 @@ DOCUMENTS: Final[Mapping[str, tuple[type[Struct], ...]]] = MappingProxyType(
         "doctor": (DoctorDocument,),
         "explanation": (Explanation, ExplanationNotStartedDocument),
         "findings": (FindingsDocument,),
+        "fleet-classes": (ClassDraft,),
         "fleet-fit": (FleetFit,),
         "fleet-free": (FleetFreeDocument,),
         "fleet-replay": (FleetReplayDocument,),

@@ -131,6 +131,7 @@ def specs_of(rules: Iterable[ClassRule]) -> dict[str, ClassSpec]:
     every = (
         replace(rule.spec, behaviour=replace(rule.spec.behaviour, release=release))
         for rule in rules
+        if rule.spec is not None
         for release in ((rule.release,) if rule.release is not None else RELEASES)
     )
     return {classes.class_name(each): each for each in every}

@@ -36,11 +36,14 @@ _SYSTEM: Final = "kubernetes.io/os"
 
 
 class FleetClass(Value):
-    """A pool with an empty node and its class; ``notes`` are warnings of the kubelet."""
+    """A pool with an empty node and its class; ``notes`` are warnings of the kubelet.
+
+    A pool with a blank field has neither.
+    """
 
     pool: FleetPool
-    empty: Node
-    spec: classes.ClassSpec
+    empty: Node | None = None
+    spec: classes.ClassSpec | None = None
     notes: tuple[Finding, ...] = ()
 
 
@@ -61,6 +64,8 @@ class Fleet(Value):
         return tuple(
             ClassRule(
                 spec=each.spec,
+                pool=each.pool.name,
+                blank=" and no ".join(each.pool.blank),
                 release=each.pool.release,
                 names=each.pool.names,
                 labels=each.pool.match_labels,
@@ -72,8 +77,19 @@ class Fleet(Value):
         """Return the nodes of all pools with the pods that name them; the other pods wait.
 
         Raises:
-            BadInput: A pod names a node that does not exist.
+            BadInput: A pool has a blank field, or a pod names a node that does not exist.
         """
+        blank = [
+            input_error.Required(
+                f"pool {each.pool.name!r} has no {' and no '.join(each.pool.blank)}; only a class "
+                "file (--class) may leave it blank",
+                where=each.pool.place.location,
+            )
+            for each in self.pools
+            if each.pool.blank
+        ]
+        if blank:
+            raise BadInput(blank)
         bound: dict[str, list[ClusterPod]] = {}
         for each in self.pods:
             if each.pod.node_name:
@@ -137,6 +153,8 @@ def _of_pools(wrong: Iterable[tuple[FleetPool, Finding]], document: str) -> Iter
 
 
 def _opened(pool: FleetPool, described: FleetFile) -> FleetClass:
+    if pool.machine is None or pool.blank:
+        return FleetClass(pool)
     machine = open_machine(
         _beside(pool.machine, described.folder),
         memory_per_node=pool.memory_per_node,
@@ -185,6 +203,9 @@ def _devices(
     if pool.devices is None or isinstance(pool.devices, str):
         path = None if pool.devices is None else _beside(pool.devices, described.folder)
         return devices_on(machine, path, ())
+    if not pool.devices:
+        # An empty list is a machine without devices, also where its profile has some.
+        return {}
     if all(isinstance(each, str) for each in pool.devices):
         return devices_on(machine, None, pool.devices)
     place = pool.place.member("devices")
@@ -253,6 +274,8 @@ def _nodes_of(
     given: FleetClass, pool_label: str, bound: Mapping[str, Iterable[ClusterPod]]
 ) -> Iterator[ClusterNode]:
     pool = given.pool
+    assert given.spec is not None
+    assert given.empty is not None
     class_name = classes.class_name(given.spec)
     digits = len(str(max(pool.count - 1, 0)))
     for number in range(pool.count):

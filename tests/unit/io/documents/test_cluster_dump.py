@@ -256,7 +256,12 @@ def test_budgets_and_topologies_are_read(tmp_path: Path) -> None:
         "status": {"disruptionsAllowed": 2},
     }
     young = {"kind": "PodDisruptionBudget", "metadata": {"name": "young"}}
-    zones = [{"type": "Node", "name": "node-0"}, {"type": "Package", "name": "x"}]
+    sizes = [{"name": "cpu", "capacity": "8", "allocatable": "7", "available": "1"}]
+    zones = [
+        {"type": "Node", "name": "node-3", "resources": sizes},
+        {"type": "Node", "name": "unnumbered"},
+        {"type": "Package", "name": "x"},
+    ]
     topology = {
         "kind": "NodeResourceTopology",
         "metadata": {"name": "n"},
@@ -269,7 +274,8 @@ def test_budgets_and_topologies_are_read(tmp_path: Path) -> None:
         "team/web": BudgetFacts(namespace="team", name="web", allowed=2, selector=selector),
         "default/young": BudgetFacts(namespace="default", name="young"),
     }
-    assert read.topologies["n"].zones == 1
+    assert read.topologies["n"].zones == 2
+    assert read.topologies["n"].capacity == {3: {"cpu": Quantity.parse("8")}}
     assert read.topologies["n"].attributes == {"topologyManagerPolicy": "restricted"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from numalet.io.findings.documents import DocumentFieldMissing
 
 _READY: Final = "Ready"
 _ZONE: Final = "Node"
+_ZONE_NUMBER: Final = re.compile(r"[0-9]{1,4}\Z", re.ASCII)
 
 
 class _Metadata(Shape, frozen=True, gc=False):
@@ -88,8 +90,15 @@ class _Budget(Shape, frozen=True, gc=False):
     status: _BudgetStatus | None = None
 
 
+class _ZoneResource(Shape, frozen=True, gc=False):
+    name: str
+    capacity: str | int | None = None
+
+
 class _Zone(Shape, frozen=True, gc=False):
     type: str | None = None
+    name: str | None = None
+    resources: list[_ZoneResource] | None = None
 
 
 class _Attribute(Shape, frozen=True, gc=False):
@@ -155,9 +164,19 @@ def topology(text: bytes, place: Place, findings: Findings) -> TopologyFacts | N
 
 
 def _topology(given: _Topology, place: Place, findings: Findings) -> TopologyFacts:
+    zones = [each for each in given.zones or () if each.type == _ZONE]
     return TopologyFacts(
         node_name=_name(given.metadata, place, findings),
-        zones=sum(each.type == _ZONE for each in given.zones or ()),
+        zones=len(zones),
+        capacity={
+            int(number[0]): _sizes(
+                {held.name: held.capacity for held in each.resources or ()},
+                place.member("zones"),
+                findings,
+            )
+            for each in zones
+            if (number := _ZONE_NUMBER.search(each.name or "")) is not None
+        },
         attributes={each.name: each.value for each in given.attributes or ()},
     )
 

@@ -40,6 +40,7 @@ from numalet.io.documents.text.typed import Place
 
 _BEGINNING_BYTES: Final = 64 * 1024
 _POOLS: Final = re.compile(rb"^(?:pools:|\s*\{\s*\"pools\")", re.MULTILINE)
+_MAY_BE_BLANK: Final = ("machine", "configuration", "devices")
 _TAINT: Final = re.compile(r"([^=:]+)(?:=([^:]*))?:([A-Za-z]+)")
 
 
@@ -47,12 +48,14 @@ class FleetPool(Value, kw_only=True):
     """One pool as written; ``names`` and ``match_labels`` select its nodes in a dump.
 
     ``configuration`` is a path or fields of KubeletConfiguration, ``devices`` a path or a list.
+    ``blank`` are the fields that are written without a value: they are not known.
     """
 
     name: str
     count: int
-    machine: str
+    machine: str | None
     place: Place
+    blank: tuple[str, ...] = ()
     memory_per_node: str | None = None
     hugepages_per_node: Mapping[str, str] = field(default_factory=dict)
     configuration: str | Mapping[str, Any] | None = None
@@ -165,6 +168,7 @@ def _pool(value: object, place: Place, findings: Findings) -> FleetPool | None:
         count=given.count,
         machine=given.machine,
         place=place,
+        blank=tuple(each for each in _MAY_BE_BLANK if each in value and value[each] is None),
         memory_per_node=given.memory_per_node,
         hugepages_per_node={size: str(each) for size, each in given.hugepages_per_node.items()},
         configuration=given.configuration,

@@ -52,8 +52,11 @@ class FleetPoolFields(msgspec.Struct):
 
     name: Annotated[str, Meta(description="Its nodes are called NAME-0, NAME-1 and so on.")]
     machine: Annotated[
-        str,
-        Meta(description="As after -m: profile:NAME, a shape such as 2n16c2t, a file or a folder."),
+        str | None,
+        Meta(
+            description="As after -m: profile:NAME, a shape such as 2n16c2t, a file or a folder. "
+            "Blank if it is not known."
+        ),
     ]
     count: Annotated[
         int,
