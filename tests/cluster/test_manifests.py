@@ -97,10 +97,10 @@ def test_applying_again_changes_nothing(defined: ControlPlane) -> None:
     assert [line for line in said.splitlines() if not line.endswith("unchanged")] == []
 
 
-@pytest.mark.parametrize("name", ["numalet-own-objects", "numalet-hold"])
+@pytest.mark.parametrize("name", ["numalet-own-objects", "numalet-own-pods", "numalet-hold"])
 def test_the_policy_compiles(defined: ControlPlane, name: str) -> None:
     plane = defined
-    plane.apply(POLICIES)
+    plane.apply(POLICIES, manifests.FOLDER / "kai" / "policy.yaml")
     plane.controllers.start()
     path = f"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/{name}"
     while (status := plane.get(path).get("status", {})).get("observedGeneration") is None:

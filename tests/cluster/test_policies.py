@@ -19,7 +19,10 @@ from oracles import kubernetes_types
 
 PUBLISHER: Final = "system:serviceaccount:numalet:numalet-publisher"
 NODE_NAME: Final = "authentication.kubernetes.io/node-name"
-POLICY: Final = manifests.of_kind("ValidatingAdmissionPolicy")["numalet-own-objects"]
+POLICIES: Final = manifests.of_kind("ValidatingAdmissionPolicy")
+POLICY: Final = POLICIES["numalet-own-objects"]
+POD_POLICY: Final = POLICIES["numalet-own-pods"]
+PLACEMENT: Final = "kai.scheduler/numa-placement-observed"
 
 
 @dataclass(frozen=True)
@@ -32,12 +35,17 @@ class Judged:
 
 def judged(user: dict[str, Any], old: str | None, new: str | None) -> Judged:
     """What the policy says when the user makes ``new`` of ``old``, each an object's name."""
-    values: dict[str, Any] = {
-        "request": {"userInfo": user},
-        "oldObject": named(old),
-        "object": named(new),
-    }
-    spec = POLICY["spec"]
+    return judged_by(POLICY, user, named(old), named(new))
+
+
+def judged_by(
+    policy: dict[str, Any],
+    user: dict[str, Any],
+    old: dict[str, Any] | None,
+    new: dict[str, Any] | None,
+) -> Judged:
+    values: dict[str, Any] = {"request": {"userInfo": user}, "oldObject": old, "object": new}
+    spec = policy["spec"]
     if not all(cel.evaluate(each["expression"], values) for each in spec["matchConditions"]):
         return Judged(is_meant=False)
     values["variables"] = {}
@@ -107,6 +115,44 @@ def test_it_is_about_what_agents_change() -> None:
     assert operations == {"CREATE", "UPDATE", "DELETE"}
 
 
+def pod(node: str = "n1", image: str = "a", **metadata: Any) -> dict[str, Any]:
+    """A pod of a node with this metadata."""
+    return {"metadata": metadata, "spec": {"nodeName": node, "containers": [{"image": image}]}}
+
+
+OLD_POD: Final = pod(annotations={"a": "1", PLACEMENT: "[]"})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "denial"),
+    [
+        (OLD_POD, pod(annotations={"a": "1", PLACEMENT: "[{}]"}), ""),
+        (OLD_POD, pod(annotations={"a": "1"}), ""),
+        (pod(), pod(annotations={PLACEMENT: "[]"}), ""),
+        (OLD_POD, pod(annotations={"a": "2", PLACEMENT: "[]"}), "KAI's annotations alone"),
+        (OLD_POD, pod(annotations={PLACEMENT: "[]"}), "KAI's annotations alone"),
+        (OLD_POD, pod(annotations={"a": "1", "b": ""}), "KAI's annotations alone"),
+        (pod(), pod(labels={"a": "1"}), "nothing but annotations"),
+        (pod(), pod(finalizers=["a"]), "nothing but annotations"),
+        (pod(), pod(ownerReferences=[{"uid": "1"}]), "nothing but annotations"),
+        (pod(), pod(image="b"), "nothing but annotations"),
+        (pod("n2"), pod("n2"), "only the agent of node n2 may write on its pods"),
+        ({"metadata": {}, "spec": {}}, {"metadata": {}, "spec": {}}, "only the agent of node "),
+    ],
+)
+def test_an_agent_writes_the_annotations_of_kai_on_pods_of_its_node_alone(
+    old: dict[str, Any], new: dict[str, Any], denial: str
+) -> None:
+    denials = judged_by(POD_POLICY, agent("n1"), old, new).denials
+    assert len(denials) == bool(denial)
+    assert denial in "".join(denials)
+
+
+def test_who_is_no_agent_may_write_pods_as_before() -> None:
+    said = judged_by(POD_POLICY, {"username": "kubernetes-admin"}, pod(), pod(image="b"))
+    assert said == Judged(is_meant=False)
+
+
 NOW: Final = "2030-01-01T12:00:00Z"
 
 
@@ -139,7 +185,7 @@ def test_its_members_are_those_of_kubernetes(kind: str) -> None:
     types = kubernetes_types.members(kind)
     assert {
         name: wrong(each, kind, types, kind) for name, each in manifests.of_kind(kind).items()
-    } == {"numalet-own-objects": [], "numalet-hold": []}
+    } == {"numalet-own-objects": [], "numalet-own-pods": [], "numalet-hold": []}
 
 
 def test_a_member_that_kubernetes_does_not_know_is_noticed() -> None:

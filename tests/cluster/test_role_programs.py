@@ -18,9 +18,10 @@ from typing import Any, Final
 import pytest
 
 from cli.commands import Runner
-from cluster import accounts, manifests
+from cluster import accounts, guaranteed_pods, manifests
 from cluster.manifests import Permission
 from numalet.agent.publish import publisher
+from numalet.agent.publish.pod_annotator import PodAnnotator
 from numalet.agent.publish.publisher import PublishChoice
 from numalet.cluster.hollow import node_document
 from numalet.cluster.hollow.fleet import HollowFleet
@@ -34,6 +35,7 @@ from numalet.io.kube_api import access, client
 from numalet.io.kube_api.answers import ApiRefused
 from numalet.io.kube_api.client import RequestLimits
 from numalet.io.kube_api.values import Access
+from numalet.shared.kubernetes import kai
 from numalet.shared.publish import node_view
 from running import hollow_fleets
 from running.control_plane import ControlPlane
@@ -41,7 +43,7 @@ from values import hollow_pods, profile_bench
 
 Program = Callable[[Access, ControlPlane, "Said"], Coroutine[Any, Any, None]]
 
-PUBLISHER: Final = partial(HollowPublisher, has_topology=True)
+PUBLISHER: Final = partial(HollowPublisher, has_topology=True, has_kai=True)
 PATIENCE_SECONDS: Final = 60.0
 NOTHING: Final = ("", "", "")
 LACKS: Final = re.compile(r"cannot \w+ resource|may not \w+ ")
@@ -144,8 +146,9 @@ async def hollow(to: Access, plane: ControlPlane, said: Said) -> None:
         try:
             await fleet.register()
             await said.until(fleet.has_pods.is_set)
-            plane.create(pods, pod_on(second))
+            plane.create(pods, guaranteed_pods.on(second))
             await said.until(lambda: plane.get(f"{pods}/pod")["status"]["phase"] == "Running")
+            await said.until(lambda: kai.PLACEMENT in guaranteed_pods.notes(plane, pods))
             await said.until(lambda: fleet.writer.counts.events > 0)
             plane.request("DELETE", f"{pods}/pod")
             await said.until(lambda: fleet.writer.counts.released > 0)
@@ -188,12 +191,29 @@ def pod_on(node: str) -> dict[str, Any]:
     return {"metadata": {"name": "pod"}, "spec": spec}
 
 
+async def annotate(to: Access, plane: ControlPlane, said: Said) -> None:
+    """Write what a pod holds into its annotations."""
+    pods = f"/api/v1/namespaces/{plane.namespace()}/pods"
+    view = guaranteed_pods.held(plane.create(pods, guaranteed_pods.on("n7")))
+
+    def report(finding: Finding) -> None:
+        said.say(str(finding))
+
+    async with client.opened(to) as api, asyncio.TaskGroup() as group:
+        annotator = PodAnnotator(api=api, node_name="n7", force=False, report=report)
+        annotator.offer(view)
+        task = group.create_task(annotator.run())
+        await said.until(lambda: kai.PLACEMENT in guaranteed_pods.notes(plane, pods))
+        task.cancel()
+
+
 PROGRAMS: Final[dict[str, Program]] = {
     "numalet-publisher": publish,
     "numalet-reader": follow,
     "numalet-waker": wake,
     "numalet-hollow": hollow,
     "numalet-binder": bind,
+    "numalet-annotator": annotate,
 }
 COMMANDS: Final = {"numalet-reader": (("fleet", "fit", "cpu=1"), ("doctor", "cluster"))}
 """What answers once, with what it can list."""

@@ -61,6 +61,10 @@ class KillablePublisher:
         if not self._is_stopped:
             self._inner.changed(name)
 
+    def pods_changed(self, name: str) -> None:
+        if not self._is_stopped:
+            self._inner.pods_changed(name)
+
     def stop(self) -> None:
         self._is_stopped = True
 

@@ -73,6 +73,13 @@ class HollowOptions(Options):
     node_resource_topology: bool = option(
         "Publish the NodeResourceTopology of each node too, which existing schedulers read."
     )
+    numa_placement: bool = option(
+        "Publish it with the NUMA node of each container, for the preemption of"
+        " NodeResourceTopologyMatch."
+    )
+    kai: bool = option(
+        "Write KAI's annotations on the pods of the nodes: NUMA placement and memory groups."
+    )
     state: Path | None = option(
         "Keep the state files of each node below this folder, and begin again with them.", "DIR"
     )
@@ -118,7 +125,9 @@ def hollow(options: HollowOptions) -> None:
         untaints=options.untaint,
         events=options.events,
         publishes=options.publish,
-        has_topology=options.node_resource_topology,
+        has_topology=options.node_resource_topology or options.numa_placement,
+        has_placement=options.numa_placement,
+        has_kai=options.kai,
         state=options.state,
         faults=(
             *((Fault.REBOOT, each) for each in options.reboot),

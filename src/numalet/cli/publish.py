@@ -28,6 +28,12 @@ EPILOG = """Examples:
   # take over the NodeResourceTopology from a stopped publisher
   numalet publish --take-over
 
+  # for the preemption of NodeResourceTopologyMatch
+  numalet publish --numa-placement
+
+  # for KAI: what each pod holds on which NUMA node, on the pod
+  numalet publish --kai
+
   # leave the NodeResourceTopology to another publisher
   numalet publish --no-topology
 
@@ -76,8 +82,19 @@ class PublishOptions(Options):
         name="--topology/--no-topology",
     )
     force: bool | None = option(
-        "Write the NodeResourceTopology although another publisher owns its zones. Default: not.",
+        "Write the NodeResourceTopology although another publisher owns its zones, and KAI's"
+        " annotations although another one wrote them. Default: not.",
         name="--take-over/--no-take-over",
+    )
+    numa_placement: bool | None = option(
+        "Add the NUMA node of each container to the NodeResourceTopology, in the attributes"
+        " numaplacement that NodeResourceTopologyMatch reads for preemption. Default: not.",
+        name="--numa-placement/--no-numa-placement",
+    )
+    kai: bool | None = option(
+        "Write KAI's annotations on the pods of this node: NUMA placement and memory groups. Needs"
+        " list, watch and patch of pods. Default: not.",
+        name="--kai/--no-kai",
     )
     refresh: float | None = option(
         "Write at least this often, so that readers know that the publisher lives. Default: 3600.",
@@ -85,7 +102,7 @@ class PublishOptions(Options):
         min=10,
     )
     once: bool = option("Write the objects once, and exit.")
-    dry_run: bool = option("Print the objects, and ask no API server.")
+    dry_run: bool = option("Print the objects of the node, and ask no API server.")
     output: ObjectFormat = option(
         "Form of the objects with --dry-run.", name="-o", default=ObjectFormat.YAML
     )
@@ -115,6 +132,8 @@ def publish(options: PublishOptions) -> None:
             context=options.cluster.context,
             node_resource_topology=options.topology,
             force=options.force,
+            numa_placement=options.numa_placement,
+            kai=options.kai,
             refresh_seconds=options.refresh,
             configz=options.configz,
         ),

@@ -107,8 +107,10 @@ def shown(options: PublishOptions) -> tuple[dict[str, Any], tuple[Finding, ...]]
     name = ready.choice.node_name
     objects = reading.view.objects
     items = [dict(objects.class_object), objects.node_object(name, datetime.now(UTC))]
-    if ready.choice.has_topology and reading.view.topology is not None:
-        items.append(node_resource_topology.named(name, reading.view.topology))
+    view = reading.view
+    topology = view.topology_with_placement if ready.choice.has_placement else view.topology
+    if ready.choice.has_topology and topology is not None:
+        items.append(node_resource_topology.named(name, topology))
     return {"apiVersion": "v1", "kind": "List", "items": items}, reading.findings
 
 

@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from numalet.agent.publish.pod_annotator import PodAnnotator
 from numalet.core.config.numalet_config import PublishSettings
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Severity
@@ -46,6 +47,8 @@ class PublishChoice(Value, kw_only=True):
     node_name: str
     has_topology: bool = True
     force: bool = False
+    has_placement: bool = False
+    has_kai: bool = False
     refresh_seconds: float = 3600.0
 
 
@@ -57,6 +60,8 @@ def choice_of(node_name: str, settings: PublishSettings) -> PublishChoice:
         node_name=node_name,
         has_topology=usual.has_topology if has_topology is None else has_topology,
         force=bool(settings.force),
+        has_placement=bool(settings.numa_placement),
+        has_kai=bool(settings.kai),
         refresh_seconds=usual.refresh_seconds if seconds is None else seconds,
     )
 
@@ -70,6 +75,8 @@ def access_of(settings: PublishSettings) -> Access:
 class NodePublisher(Mutable):
     numa_node: PacedWriter[NodeObjects]
     topology: PacedWriter[dict[str, Any]] | None
+    has_placement: bool = False
+    pods: PodAnnotator | None = None
 
     @property
     def writers(self) -> Sequence[tuple[str, PacedWriter[Any]]]:
@@ -81,20 +88,28 @@ class NodePublisher(Mutable):
 
     def offer(self, view: PublishedView) -> None:
         self.numa_node.offer(view.objects)
-        if self.topology is not None and view.topology is not None:
-            self.topology.offer(dict(view.topology))
+        topology = view.topology_with_placement if self.has_placement else view.topology
+        if self.topology is not None and topology is not None:
+            self.topology.offer(dict(topology))
+        if self.pods is not None:
+            self.pods.offer(view)
 
     async def run(self) -> None:
         async with together() as group:
             for _, each in self.writers:
                 group.create_task(each.run())
+            if self.pods is not None:
+                group.create_task(self.pods.run())
 
     async def write_once(self) -> bool:
         """Write immediately; True if all offered objects are stored."""
         for _, each in self.writers:
             await each.write()
+        if self.pods is not None:
+            await self.pods.write_once()
         # An idle writer has nothing to store: its content is unknown, not failed.
-        return all(each.is_current or each.is_idle for _, each in self.writers)
+        are_stored = all(each.is_current or each.is_idle for _, each in self.writers)
+        return are_stored and (self.pods is None or self.pods.is_current)
 
 
 def publisher(
@@ -131,6 +146,10 @@ def publisher(
             report=reporting(numa_node.KIND),
         ),
         topology,
+        choice.has_placement,
+        PodAnnotator(api=api, node_name=choice.node_name, force=choice.force, report=report)
+        if choice.has_kai
+        else None,
     )
 
 
@@ -206,12 +225,14 @@ class PublishMetrics(Collector):
             "Whether the stored object matches the node.",
             labels=("kind",),
         )
-        for kind, each in self.writers.writers:
-            counts = each.counts
+        known = [(kind, each.counts, each.is_current) for kind, each in self.writers.writers]
+        if (pods := self.writers.pods) is not None:
+            known.append(("Pod", pods.counts, pods.is_current))
+        for kind, counts, is_current in known:
             writes.add_metric((kind, "written"), counts.written)
             writes.add_metric((kind, "put-off"), counts.put_off)
             writes.add_metric((kind, "failed"), counts.failed - counts.put_off)
-            current.add_metric((kind,), each.is_current)
+            current.add_metric((kind,), is_current)
         yield writes
         yield current
 

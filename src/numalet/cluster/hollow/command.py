@@ -64,6 +64,8 @@ class HollowInputs(Value, kw_only=True):
     events: str = "all"
     publishes: bool = True
     has_topology: bool = False
+    has_placement: bool = False
+    has_kai: bool = False
     state: Path | None = None
     faults: Sequence[tuple[Fault, str]] = ()
     reboot_lasts: str = "10s"
@@ -79,6 +81,8 @@ class PreparedFleet(Value, kw_only=True):
     access: Access
     publishes: bool
     has_topology: bool
+    has_placement: bool
+    has_kai: bool
     lasts_seconds: float | None
     removes: bool
     notes: tuple[Finding, ...] = ()
@@ -129,6 +133,8 @@ def prepare(inputs: HollowInputs) -> PreparedFleet:
         access=to,
         publishes=inputs.publishes,
         has_topology=inputs.has_topology,
+        has_placement=inputs.has_placement,
+        has_kai=inputs.has_kai,
         lasts_seconds=lasts,
         removes=inputs.removes,
         notes=notes,
@@ -150,11 +156,13 @@ async def live(
     try:
         async with client.opened(prepared.access, "numalet-hollow", limits=_LIMITS) as api:
             make_publisher = None
-            if prepared.publishes or prepared.has_topology:
+            if prepared.publishes or prepared.has_topology or prepared.has_kai:
                 make_publisher = partial(
                     HollowPublisher,
                     has_numa_node=prepared.publishes,
                     has_topology=prepared.has_topology,
+                    has_placement=prepared.has_placement,
+                    has_kai=prepared.has_kai,
                 )
             fleet = HollowFleet(api, prepared.members, prepared.options, say, make_publisher)
             await _until(ended, fleet, prepared, say, advance)

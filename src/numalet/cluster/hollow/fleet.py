@@ -216,6 +216,8 @@ class HollowFleet:
         if life.node is not before.node or life.listed_uids != before.listed_uids:
             self._publish(name)
             self._save(member)
+        elif self.publisher is not None and life.pods is not before.pods:
+            self.publisher.pods_changed(name)
         self._set_timer(member)
 
     def _save(self, member: Member) -> None:

@@ -131,6 +131,10 @@ class StatePublisher(Protocol):
 
     def changed(self, name: str) -> None: ...
 
+    def pods_changed(self, name: str) -> None:
+        """A pod of the node has come further, and holds what it held."""
+        ...
+
     async def work(self) -> None: ...
 
 

@@ -1,4 +1,4 @@
-"""Publishes the state of many hollow nodes, each at its own pace: NumaNodes and topologies.
+"""Publishes the state of many hollow nodes, each at its own pace: NumaNodes, topologies, pods.
 
 An object is written when its node has changed, at once after a quiet time and then at most every
 two seconds, ten for a topology; and hourly, to show readers that the publisher is alive. Published
@@ -14,12 +14,15 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 from numalet.cluster.hollow.fleet_members import Member
 from numalet.cluster.hollow.kinds import NodeKind
+from numalet.core.workload.records import PodRecord
+from numalet.core.workload.run import ContainerPhase
 from numalet.io.documents.cluster import numa_node
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.pace import Backoff, Pace
 from numalet.io.tasks import together
-from numalet.shared.kubernetes import node_resource_topology
+from numalet.shared.kubernetes import kai, node_resource_topology, pod_resources
+from numalet.shared.kubernetes.kai import PodProgress
 from numalet.shared.publish import node_view
 from numalet.shared.publish.node_view import NodeObjects, NodeOwner
 from numalet.shared.publish.writer import ClassWriter
@@ -52,6 +55,8 @@ class HollowPublisher:
         *,
         has_numa_node: bool = True,
         has_topology: bool = False,
+        has_placement: bool = False,
+        has_kai: bool = False,
         writers: int = 4,
         between_seconds: float = BETWEEN_SECONDS,
         topology_between_seconds: float = TOPOLOGY_BETWEEN_SECONDS,
@@ -62,9 +67,15 @@ class HollowPublisher:
                 PacedObjects(_NumaNodes(api), members, refused, writers, between_seconds)
             )
         if has_topology:
+            topologies = _Topologies(api, has_placement)
             self._kinds.append(
-                PacedObjects(_Topologies(api), members, refused, writers, topology_between_seconds)
+                PacedObjects(topologies, members, refused, writers, topology_between_seconds)
             )
+        self._pods: PacedObjects[Any] | None = None
+        if has_kai:
+            annotations = _KaiAnnotations(api)
+            self._pods = PacedObjects(annotations, members, refused, writers, between_seconds)
+            self._kinds.append(self._pods)
 
     @property
     def written(self) -> int:
@@ -77,6 +88,10 @@ class HollowPublisher:
     def changed(self, name: str) -> None:
         for each in self._kinds:
             each.changed(name)
+
+    def pods_changed(self, name: str) -> None:
+        if self._pods is not None:
+            self._pods.changed(name)
 
     async def work(self) -> None:
         async with together() as group:
@@ -220,16 +235,61 @@ class _NumaNodes:
 class _Topologies:
     """NodeResourceTopologies, in the form of the nodes' agents."""
 
-    def __init__(self, api: ApiClient) -> None:
+    def __init__(self, api: ApiClient, has_placement: bool) -> None:
         self._api = api
+        self._has_placement = has_placement
 
     def content(self, member: Member) -> Mapping[str, Any]:
-        return node_view.topology_of(
-            member.published, () if member.lies else member.life.listed_pods
-        )
+        node = member.published
+        pods = pod_resources.pods(node, () if member.lies else member.life.listed_pods)
+        topology = node_view.topology_of_entries(node, pods)
+        return node_view.with_placement(topology, node, pods) if self._has_placement else topology
 
     async def write(self, member: Member, content: Mapping[str, Any]) -> None:
         name = member.life.name
         owner = NodeOwner(name, member.uid).reference()
         body = node_resource_topology.named(name, content, owner)
         await self._api.apply(f"{node_resource_topology.PATH}/{name}", body, MANAGER, force=True)
+
+
+class _KaiAnnotations:
+    """KAI's annotations on the pods of a node, by uid."""
+
+    def __init__(self, api: ApiClient) -> None:
+        self._api = api
+        self._written: dict[str, dict[str, Mapping[str, str]]] = {}
+
+    def content(self, member: Member) -> Mapping[str, Mapping[str, str]]:
+        life, written = member.life, self._written.get(member.life.name, {})
+        return {
+            uid: kai.observed(
+                life.node, _progress(held.record), written.get(uid, {}).get(kai.GROUPS)
+            )
+            for uid, held in life.pods.items()
+            if uid in life.node.snapshot.pods
+        }
+
+    async def write(self, member: Member, content: Mapping[str, Mapping[str, str]]) -> None:
+        before, held = self._written.get(member.life.name, {}), member.life.pods
+        written = {uid: values for uid, values in before.items() if uid in content}
+        self._written[member.life.name] = written
+        failure: ApiRefused | None = None
+        for uid, values in content.items():
+            if values == before.get(uid, {}) or uid not in held:
+                continue
+            path, body = kai.patch(held[uid].record.workload.pod, values)
+            try:
+                await self._api.apply(path, body, kai.MANAGER)
+                written[uid] = values
+            except ApiRefused as refused:
+                # A deleted pod needs no annotation; another pod is written all the same.
+                failure = failure if refused.status.is_absent else refused
+        if failure is not None:
+            raise failure
+
+
+def _progress(record: PodRecord) -> PodProgress:
+    runs = record.run.containers.values()
+    running = frozenset(each.name for each in runs if each.phase is ContainerPhase.RUNNING)
+    started = frozenset(each.name for each in runs if each.attempt)
+    return PodProgress(pod=record.workload.pod, started=started, running=running)

@@ -22,15 +22,18 @@ class PublishSettings(Value, kw_only=True):
     """Settings for publishing a node; None if the file does not set it.
 
     ``kubeconfig`` is a path, ``context`` one of its contexts. ``node_resource_topology``: write
-    that object too; ``force``: even if another manager owns its zones. It is written every
-    ``refresh_seconds`` even if unchanged. ``configz``: read the kubelet's configuration through the
-    API server.
+    that object too; ``force``: even if another manager owns its zones; ``numa_placement``: with the
+    NUMA node of each container. It is written every ``refresh_seconds`` even if unchanged. ``kai``:
+    write KAI's annotations on pods. ``configz``: read the kubelet's configuration through the API
+    server.
     """
 
     kubeconfig: str | None = None
     context: str | None = None
     node_resource_topology: bool | None = None
     force: bool | None = None
+    numa_placement: bool | None = None
+    kai: bool | None = None
     refresh_seconds: float | None = None
     configz: bool | None = None
 

@@ -90,3 +90,9 @@ class MachineInfo(ShownValue):
         return tuple(
             sorted({cpu for node in self.nodes for core in node.cores for cpu in core.threads})
         )
+
+    @property
+    def node_of_cpu(self) -> dict[int, int]:
+        return {
+            cpu: node.node_id for node in self.nodes for core in node.cores for cpu in core.threads
+        }

@@ -38,6 +38,18 @@ class PublishForeignZones(WarningFinding):
     fix = "stop the other publisher on this node, pass --take-over, or pass --no-topology"
 
 
+class PublishForeignAnnotations(WarningFinding):
+    code = "publish/foreign-annotations"
+    sentence = "another publisher writes the annotations of KAI on {pod}: {problem}"
+    pod: str
+    problem: str
+    why = "two publishers of one annotation undo each other's writes"
+    fix = (
+        "disable KAI's own exporter (numaPlacementExporter.service.enabled: false in its Config),"
+        " or leave out --kai; --take-over takes over what a stopped exporter has left"
+    )
+
+
 class PublishReleaseUnknown(WarningFinding):
     code = "publish/release-unknown"
     sentence = (

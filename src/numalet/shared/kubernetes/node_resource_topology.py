@@ -168,7 +168,7 @@ def _devices(devices: Iterable[PodResourcesDevice]) -> dict[str, Counter[int]]:
 
 def _available(machine: MachineInfo, zones: _Zones, pods: Iterable[PodEntry]) -> _Zones:
     """Subtract the allocations of containers, and of pods as a whole."""
-    node_of = {cpu: node.node_id for node in machine.nodes for cpu in _cpus(node)}
+    node_of = machine.node_of_cpu
     for pod in pods:
         # What a pod has as a whole includes what its containers have.
         for cpus in (pod.cpus,) if pod.cpus else (each.cpus for each in pod.containers):

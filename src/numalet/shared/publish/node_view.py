@@ -16,7 +16,7 @@ from numalet.core.model.value import Value, replace
 from numalet.core.node.node import Node
 from numalet.io.documents.cluster import numa_node, numa_node_class, published_text
 from numalet.io.documents.cluster.numa_node import NumaNodeSpec
-from numalet.shared.kubernetes import node_resource_topology, pod_resources
+from numalet.shared.kubernetes import node_resource_topology, numa_placement, pod_resources
 from numalet.shared.kubernetes.pod_resources import (
     Allocatable,
     ContainerEntry,
@@ -133,28 +133,57 @@ def free_devices(node: Node) -> str:
 
 
 class PublishedView(Value, kw_only=True):
-    """The content to publish; ``topology`` is unset while it is unknown."""
+    """The content to publish; ``topology`` and ``pods`` are unset while they are unknown.
+
+    ``pods`` are those of the PodResources API of ``node``.
+    """
 
     objects: NodeObjects
     topology: Mapping[str, Any] | None
+    node: Node
+    pods: tuple[PodEntry, ...] | None
+
+    @property
+    def topology_with_placement(self) -> Mapping[str, Any] | None:
+        """The NodeResourceTopology with the NUMA node of each container."""
+        if self.topology is None or self.pods is None:
+            return None
+        return with_placement(self.topology, self.node, self.pods)
+
+
+def with_placement(
+    topology: Mapping[str, Any], node: Node, pods: Iterable[PodEntry]
+) -> dict[str, Any]:
+    """Add the NUMA node of each container to a NodeResourceTopology."""
+    rules = node.rules
+    return numa_placement.with_placement(topology, rules.machine, rules.topology, pods)
 
 
 def view_of_node(node: Node, config: KubeletConfig, pods: Iterable[Pod]) -> PublishedView:
     """The view of a node that numalet manages, with its pods."""
-    return PublishedView(objects=objects_of_node(node, config), topology=topology_of(node, pods))
+    listed = pod_resources.pods(node, pods)
+    return PublishedView(
+        objects=objects_of_node(node, config),
+        topology=topology_of_entries(node, listed),
+        node=node,
+        pods=listed,
+    )
 
 
 def topology_of(node: Node, pods: Iterable[Pod]) -> Mapping[str, Any]:
     """The NodeResourceTopology of a node that numalet manages."""
-    listed = pod_resources.pods(node, pods)
-    return _topology(node, pod_resources.allocatable(node), listed)
+    return topology_of_entries(node, pod_resources.pods(node, pods))
+
+
+def topology_of_entries(node: Node, entries: Iterable[PodEntry]) -> Mapping[str, Any]:
+    return _topology(node, pod_resources.allocatable(node), entries)
 
 
 def view_of_answers(
     node: Node,
     config: KubeletConfig,
     allocatable: Allocatable | None,
-    pods: Iterable[PodEntry] | None,
+    pods: tuple[PodEntry, ...] | None,
     release: Release | None = None,
 ) -> PublishedView:
     """The view of a kubelet's node from its PodResources answers, if there are any.
@@ -164,7 +193,8 @@ def view_of_answers(
     topology = None
     if allocatable is not None and pods is not None:
         topology = _topology(node, allocatable, pods)
-    return PublishedView(objects=objects_of_node(node, config, release), topology=topology)
+    objects = objects_of_node(node, config, release)
+    return PublishedView(objects=objects, topology=topology, node=node, pods=pods)
 
 
 def _topology(node: Node, allocatable: Allocatable, pods: Iterable[PodEntry]) -> dict[str, Any]:

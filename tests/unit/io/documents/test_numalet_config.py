@@ -108,6 +108,8 @@ def test_what_is_published_is_read_and_paths_begin_at_the_file() -> None:
         "context": "prod",
         "nodeResourceTopology": False,
         "takeOver": True,
+        "numaPlacement": True,
+        "kai": False,
         "refreshSeconds": 60,
         "configz": True,
     }
@@ -116,6 +118,8 @@ def test_what_is_published_is_read_and_paths_begin_at_the_file() -> None:
         context="prod",
         node_resource_topology=False,
         force=True,
+        numa_placement=True,
+        kai=False,
         refresh_seconds=60.0,
         configz=True,
     )

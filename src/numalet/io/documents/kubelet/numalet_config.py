@@ -66,6 +66,17 @@ class PublishFields(msgspec.Struct, frozen=True, rename="camel"):
         bool | None,
         Meta(description="Write that object although another publisher owns its zones."),
     ] = msgspec.field(default=None, name="takeOver")
+    numa_placement: Annotated[
+        bool | None,
+        Meta(
+            description="Add the NUMA node of each container to that object, for the preemption of "
+            "NodeResourceTopologyMatch."
+        ),
+    ] = None
+    kai: Annotated[
+        bool | None,
+        Meta(description="Write on each pod its NUMA placement, in the annotations of KAI."),
+    ] = None
     refresh_seconds: Annotated[
         float | None,
         _published(
@@ -144,6 +155,8 @@ def _decode_publish(
         context=section.context or None,
         node_resource_topology=section.node_resource_topology,
         force=section.force,
+        numa_placement=section.numa_placement,
+        kai=section.kai,
         refresh_seconds=seconds,
         configz=section.configz,
     )
