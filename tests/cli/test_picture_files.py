@@ -215,6 +215,11 @@ def test_state_files_as_a_page_and_compared(numalet: Runner, tmp_path: Path) -> 
     text = checked_page(page)
     assert text.count("<svg") == 2
     assert "What differs" in text
+    names = ("--pods", str(GUARANTEED), "--pods", str(SECOND))
+    numalet("state", "diff", one, two, *names, "--colours", "namespace", "--html", str(page))
+    text = checked_page(page)
+    assert "unknown pod" not in text
+    assert "A default: " in text or ">default: " in text
 
 
 def test_state_files_are_drawn_on_their_machine_with_what_contradicts_it(

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated, Final
 
 import typer
 
-from numalet.cli import drawing_options, node_options, state_pictures, state_restarts
+from numalet.cli import node_options, state_pictures, state_restarts
 from numalet.cli.drawing_options import PictureFiles
 from numalet.cli.helping import Command, with_line_breaks
 from numalet.cli.node_options import ReleaseOptions
-from numalet.cli.options import REQUIRED, RESULT, Options, argument, option, with_options
+from numalet.cli.options import REQUIRED, RESULT, Options, Part, argument, option, with_options
 from numalet.cli.output import OutputFormat
 from numalet.cli.state_pictures import PictureChoice
 from numalet.cli.state_restarts import DIRECTORY, PATH, STRICT
-
-if TYPE_CHECKING:
-    pass
 
 EPILOG = """Examples:
 
@@ -55,13 +52,16 @@ state_app = typer.Typer(
 )
 
 
+_PODS: Final = option(
+    "Names for the pods: manifests, output of 'kubectl get pods -o json', a dump of the pod"
+    " resources API, or a folder of these; repeatable.",
+    "PATH",
+)
+
+
 class ShowOptions(Options):
     path: Path = PATH
-    pods: list[Path] = option(
-        "Names for the pods: manifests, output of 'kubectl get pods -o json', a dump of the pod"
-        " resources API, or a folder of these; repeatable.",
-        "PATH",
-    )
+    pods: list[Path] = _PODS
     drawn_on: PictureChoice
     output: OutputFormat = RESULT
     pictures: PictureFiles
@@ -84,9 +84,10 @@ class VerifyOptions(Options):
 class DiffOptions(Options):
     before: Path = argument(DIRECTORY, "BEFORE", default=REQUIRED)
     after: Path = argument("The same, later.", "AFTER", default=REQUIRED)
+    pods: list[Path] = _PODS
     drawn_on: PictureChoice
     output: OutputFormat = RESULT
-    pictures: drawing_options.Page
+    pictures: Annotated[PictureFiles, Part(without=("svg",))]
 
 
 @state_app.command(
@@ -114,11 +115,8 @@ def show(options: ShowOptions) -> None:
         unknown = source.known_pods is not None and uid not in source.known_pods
         return unknown or uid in names.finished
 
-    chart = holder_map.state_map(states, names.by_uid, is_gone)
-    uid_names = holder_map.names(states, chart.holders, names.listed)
-    if uid_names:
-        chart = holder_map.state_map(states, uid_names | dict(names.by_uid), is_gone)
-    known = {each.pod_uid: each.name for each in chart.holders}
+    known = state_doctor.names(states, names)
+    chart = holder_map.state_map(states, known, is_gone)
     pictures = options.pictures
     if pictures.are_wanted:
         on = state_pictures.pictured(options.drawn_on, [source])
@@ -177,6 +175,7 @@ def diff(options: DiffOptions) -> None:
     from numalet.cli import state_view
     from numalet.insight.state import reading, state_diff
     from numalet.insight.usecases import state_doctor
+    from numalet.io.documents.pods import listed_pods
 
     paths = (options.before, options.after)
     sources = [state_doctor.read(each) for each in paths]
@@ -184,9 +183,11 @@ def diff(options: DiffOptions) -> None:
     differences = state_diff.differences(*both)
     unreadable = tuple(each for states in both for each in state_diff.unreadable(states))
     if options.pictures.are_wanted:
-        named = tuple(zip(map(str, paths), both, strict=True))
+        compared = tuple(zip(map(str, paths), both, strict=True))
+        listed = listed_pods.load(options.pods)
+        names = {**state_doctor.names(both[0], listed), **state_doctor.names(both[1], listed)}
         on = state_pictures.pictured(options.drawn_on, sources)
-        state_pictures.write_compared(named, differences, options.pictures, on)
+        state_pictures.write_compared(compared, names, differences, options.pictures, on)
     if not options.pictures.is_on_output:
         state_view.show_differences(differences, unreadable, options.output)
     raise typer.Exit(1 if differences or unreadable else 0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from numalet.cli.node_options import DeviceOptions, Sizes
 from numalet.cli.options import Options, option
-from numalet.core.model.value import Value
+from numalet.core.model.value import Value, replace
 
 if TYPE_CHECKING:
     from numalet.cli.drawing_options import PictureFiles
@@ -86,7 +86,8 @@ def write_shown(
 
 
 def write_compared(
-    named: Sequence[tuple[str, States]],
+    compared: Sequence[tuple[str, States]],
+    names: Mapping[str, str],
     differences: Sequence[StateDifference],
     pictures: PictureFiles,
     on: PicturedMachine,
@@ -96,10 +97,13 @@ def write_compared(
     from numalet.insight.state import state_chart, state_diff
     from numalet.pages import bodies, templating
 
-    before, after = (
-        state_chart.state_chart(states, path, {}, on.machine) for path, states in named
-    )
-    notes = [each.located for _, states in named for each in state_diff.unreadable(states)]
+    charts = [
+        pictures.coloured(state_chart.state_chart(states, path, names, on.machine))
+        for path, states in compared
+    ]
+    pods = tuple(pod for chart in charts for pod in chart.pods)
+    before, after = (replace(chart, lettered=pods) for chart in charts)
+    notes = [each.located for _, states in compared for each in state_diff.unreadable(states)]
     origin = drawing_options.origin(machine=on.name)
     pictures.write(
         html=lambda: templating.html_file(

@@ -57,6 +57,16 @@ def test_pods_of_one_qos_class_are_one_holder_on_request() -> None:
     assert [holder.label for holder in holders.by_uid(chart).values()][:1] == ["A p1"]
 
 
+def test_a_pod_has_one_letter_in_drawings_that_share_them() -> None:
+    first, second, third = (_pod(number, "a", cpus=frozenset({number})) for number in (1, 2, 3))
+    every = (first, second, second, third)
+    before = NodeMap(title="", nodes=(), pods=(first, second), lettered=every)
+    after = NodeMap(title="", nodes=(), pods=(second, third), lettered=every)
+    assert _letters(before) == {"u1": "A", "u2": "B"}
+    assert _letters(after) == {"u2": "B", "u3": "C"}
+    assert [each.css_class for each in holders.by_uid(after).values()] == ["hue-2", "hue-3"]
+
+
 def test_the_legend_says_what_a_pod_holds() -> None:
     whole = _pod(
         1, "a", cpus=frozenset({2, 3, 8}), memory_bytes={"memory": 1 << 30, "hugepages-2Mi": 0},

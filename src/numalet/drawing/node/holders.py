@@ -37,13 +37,16 @@ UNKNOWN: Final = Holder("", "holder", "", ())
 
 def by_uid(chart: NodeMap) -> Mapping[str, Holder]:
     """Return the holders of a drawing by the uids of their pods, in the order of the legend."""
-    of_name: dict[str, list[MapPod]] = {}
-    for pod in sorted(chart.pods, key=lambda pod: (not pod.cpus, pod.title, pod.uid)):
-        of_name.setdefault(_key(pod, chart.colours_by), []).append(pod)
+    every = {pod.uid: pod for pod in chart.lettered or chart.pods}
+    of_name: dict[str, list[str]] = {}
+    for pod in sorted(every.values(), key=lambda pod: (not pod.cpus, pod.title, pod.uid)):
+        of_name.setdefault(_key(pod, chart.colours_by), []).append(pod.uid)
+    here = {pod.uid: pod for pod in chart.pods}
     return {
         pod.uid: holder
-        for at, pods in enumerate(of_name.values())
-        for holder in [_holder(at, tuple(pods), chart.colours_by)]
+        for at, uids in enumerate(of_name.values())
+        if (pods := tuple(here[uid] for uid in uids if uid in here))
+        for holder in [_holder(at, pods, chart.colours_by)]
         for pod in pods
     }
 

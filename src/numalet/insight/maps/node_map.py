@@ -166,7 +166,7 @@ class NodeMap(Value, kw_only=True):
     """The whole node: NUMA nodes by ascending id, pods in the order of their admission.
 
     ``cpus`` and ``memory`` say what the parts without a holder are. ``colours_by`` is the reader's
-    choice for drawings.
+    choice for drawings. ``lettered`` are all pods of drawings that share letters and colours.
     """
 
     title: str
@@ -180,6 +180,7 @@ class NodeMap(Value, kw_only=True):
     pool: SharedPool = NO_POOL
     refused: tuple[Refusal, ...] = ()
     colours_by: ColoursBy = ColoursBy.POD
+    lettered: tuple[MapPod, ...] = ()
 
     def pod(self, uid: str) -> MapPod | None:
         return next((each for each in self.pods if each.uid == uid), None)

@@ -22,8 +22,8 @@ from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
 from numalet.insight.explain import cases as cases
 from numalet.insight.explain.cases import Case, OtherNode
-from numalet.insight.state import holder_map, reading
-from numalet.insight.usecases import simulating
+from numalet.insight.state import reading
+from numalet.insight.usecases import simulating, state_doctor
 from numalet.insight.usecases.input_findings import pods_ignored
 from numalet.insight.usecases.simulating import Prepared, SimulateInputs
 from numalet.io.documents.pods import listed_pods, pod_manifest
@@ -133,9 +133,7 @@ def prepare(question: ExplainInputs) -> PreparedCase:
 def _names(known: PodNames, prepared: Prepared) -> Mapping[str, str]:
     if not known.by_uid and not known.listed:
         return {}
-    states = reading.read(prepared.scenario.state_files)
-    holders = holder_map.state_map(states, known.by_uid).holders
-    return {**holder_map.names(states, holders, known.listed), **known.by_uid}
+    return state_doctor.names(reading.read(prepared.scenario.state_files), known)
 
 
 def _chosen(pods: Sequence[Pod], name: str | None, rejected: Container[str]) -> Pod:

@@ -19,6 +19,8 @@ from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.node_constraints import NodeIdentity
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value
+from numalet.insight.state import holder_map
+from numalet.insight.state.reading import States
 from numalet.insight.usecases import kubelet_at_hand
 from numalet.insight.usecases.kubelet_at_hand import with_kubelets
 from numalet.io import kubelets
@@ -27,6 +29,7 @@ from numalet.io.documents.kubelet import kubelet_config
 from numalet.io.documents.kubelet.kubelet_config import ConfigSources, LoadedConfig
 from numalet.io.documents.kubelet.kubelet_version import KubeletAtHand
 from numalet.io.documents.pods import pod_manifest
+from numalet.io.documents.pods.listed_pods import PodNames
 from numalet.io.documents.pods.pod_manifest import PodOptions
 from numalet.io.documents.pods.pod_resources import PodSource
 from numalet.io.files import atomic, backups, intent, kubelet_pod_folders, state_directory
@@ -135,6 +138,12 @@ def read(path: Path) -> StateSource:
         raise BadInput([RebaseNoStateFiles(path=str(path), where=where)])
     paths = {name: directory.path_of(name) for name in directory.files}
     return StateSource(path, directory.files, paths, kubelet_pod_folders.uids(path))
+
+
+def names(states: States, known: PodNames) -> dict[str, str]:
+    """Return ``namespace/pod`` by uid; pods without a known uid are found by what they hold."""
+    holders = holder_map.state_map(states, known.by_uid).holders
+    return {**holder_map.names(states, holders, known.listed), **known.by_uid}
 
 
 def settle(path: Path, proc: Path = kubelets.PROC) -> None:
