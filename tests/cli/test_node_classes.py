@@ -35,7 +35,7 @@ def test_a_simulation_shows_classes_and_names_nodes_without_memory_once(
     numalet: Runner, manifest: str
 ) -> None:
     lines = _lines(numalet("simulate", *GRACE, *ON, RESERVED, manifest))
-    assert "NODE  CLASS   GROUP  TYPE    ALLOCATABLE  RESERVED      FREE" in lines
+    assert "NODE  CLASS   GROUP  TYPE    ALLOCATABLE      USED      FREE" in lines
     assert [line.split()[:2] for line in lines if re.match(r" *[0-9]+  ", line)] == [
         ["0", "cpu"],
         ["1", "cpu"],

@@ -59,7 +59,7 @@ def test_another_terminal_has_colours(simulation: tuple[str, ...]) -> None:
     assert "\x1b[32mAdmitted" in on_terminal(*simulation, columns=80, TERM="xterm")
 
 
-@pytest.mark.parametrize("columns", [70, 80, 120])
+@pytest.mark.parametrize("columns", [40, 60, 80, 120])
 def test_a_simulation_fits_the_terminal(columns: int, simulation: tuple[str, ...]) -> None:
     shown = on_terminal(*simulation, columns=columns)
     assert max(map(len, shown.splitlines())) <= columns

@@ -16,8 +16,9 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from numalet.cli import output
-from numalet.cli.tables import Column, FittedTable, grouped, table
+from numalet.cli import breaking, output
+from numalet.cli.breaking import Breakable
+from numalet.cli.tables import Boxes, Column, FittedTable, grouped, table
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.machine_queries import NodeClass
 from numalet.insight.explain.explanation_types import (
@@ -27,7 +28,7 @@ from numalet.insight.explain.explanation_types import (
     HeldDocument,
     SizesDocument,
 )
-from numalet.wording import numbers
+from numalet.wording import explanations, numbers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -45,18 +46,18 @@ def drawing(explanation: Explanation) -> Iterator[RenderableType]:
     """Draw the nodes, and the holders of their memory."""
     nodes = explanation.nodes_before
     if not any(any(_lines(node)) for node in nodes):
-        nothing = "CPUs and memory are not allocated per NUMA node here"
-        yield Padding(Text(nothing), (0, 0, 0, 2))
+        nodes = []
     elif len(nodes) <= _MOST_BOXES:
-        grid = Table.grid(padding=(0, 1), expand=True)
-        grid.add_column(ratio=1)
-        grid.add_column(ratio=1)
-        boxes: list[RenderableType] = [_box(node) for node in nodes]
-        for left, right in zip(boxes[::2], [*boxes[1::2], Text("")], strict=False):
-            grid.add_row(left, right)
-        yield grid
+        yield Boxes([_box(node) for node in nodes])
     else:
         yield _table(nodes)
+    if nodes:
+        yield Padding(output.legend_of_bars(), (0, 0, 0, 2))
+    with_cpus, with_memory = any(each.cpus for each in nodes), any(each.types for each in nodes)
+    without = ["CPUs"] * (not with_cpus) + ["memory"] * (not with_memory)
+    if without:
+        text = f"{' and '.join(without)}: {explanations.NOT_PER_NUMA_NODE}. {explanation.requests}"
+        yield Padding(Text(text), (0, 0, 0, 2))
     yield from _holders(explanation.held_before)
 
 
@@ -65,7 +66,8 @@ def _box(node: ExplanationNodeDocument) -> Panel:
     lines.add_column(style="dim", overflow="fold", max_width=18)
     lines.add_column(overflow="fold")
     for name, drawn, text in _lines(node):
-        lines.add_row(output.printable(name), output.printable(text))
+        label = Breakable(Text(output.printable(name)), breaking.NAMES)
+        lines.add_row(label, output.printable(text))
         lines.add_row("", drawn)
     group = _group(node)
     title = f"NUMA node {node.node}" + (f", group {group}" if group else "")
@@ -123,12 +125,13 @@ def _group(node: ExplanationNodeDocument) -> str:
 def _lines(node: ExplanationNodeDocument) -> Iterator[Line]:
     for name, sizes in node.types.items():
         if sizes.allocatable_bytes or sizes.total_bytes:
-            drawn = output.bar(sizes.reserved_bytes, sizes.allocatable_bytes, _BAR)
+            kept = sizes.total_bytes - sizes.allocatable_bytes
+            drawn = output.bar(kept, sizes.reserved_bytes, sizes.free_bytes, _BAR)
             yield name, drawn, _memory_text(sizes)
     if node.cpus is not None:
         yield _cpu_line(node.cpus)
     for resource, here in node.devices.items():
-        drawn = output.bar(here.total - here.free, here.total, _BAR)
+        drawn = output.bar(0, here.total - here.free, here.free, _BAR)
         yield resource, drawn, f"{here.free} of {here.total} free"
 
 
@@ -140,7 +143,8 @@ def _memory_text(sizes: SizesDocument) -> str:
 def _cpu_line(cpus: ExplanationCpusDocument) -> Line:
     there, free = cpus.allocatable, len(cpu_set.parse(cpus.free))
     text = f"{free} of {there} free" + (f": {cpus.free}" if free else "")
-    return "CPUs", output.bar(there - free, there, _BAR), text
+    kept = len(cpu_set.parse(cpus.reserved))
+    return "CPUs", output.bar(kept, there - free, free, _BAR), text
 
 
 def _holders(held: Sequence[HeldDocument]) -> Iterator[Padding]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from numalet.cli import tables
-from numalet.cli.tables import Column, Columns, FittedTable
+from numalet.cli.tables import Boxes, Column, Columns, FittedTable
 from numalet.core.model import cpu_set
 from numalet.core.model.machine_info import HugePages
 from numalet.core.model.machine_queries import NodeClass
@@ -89,8 +89,7 @@ def pages_text(pages: Iterable[HugePages]) -> str:
 
 
 def _boxes(chart: MachineMap) -> list[RenderableType]:
-    """Draw two boxes in a row; nodes of the same sockets have one heading."""
-    from rich.table import Table
+    """Draw a box for each node; nodes of the same sockets have one heading."""
     from rich.text import Text
 
     drawn: list[RenderableType] = []
@@ -99,13 +98,7 @@ def _boxes(chart: MachineMap) -> list[RenderableType]:
         groups.setdefault(row.sockets, []).append(row)
     for sockets, rows in groups.items():
         drawn += [Text(""), Text(_socket_text(sockets), style="bold")]
-        grid = Table.grid(padding=(0, 1), expand=True)
-        grid.add_column(ratio=1)
-        grid.add_column(ratio=1)
-        # The last row may have one box.
-        for left, right in zip(rows[::2], [*rows[1::2], None], strict=False):
-            grid.add_row(_box(left), "" if right is None else _box(right))
-        drawn.append(grid)
+        drawn.append(Boxes([*map(_box, rows)]))
     return drawn
 
 

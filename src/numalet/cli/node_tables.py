@@ -114,8 +114,9 @@ def _of_node(
     return lambda row: "" if row[0] is None else cell(row[0])
 
 
-def _bar(row: _MemoryRow) -> str:
-    return output.bar(row[1].reserved_bytes, row[1].allocatable_bytes)
+def bar(row: TypeDocument) -> str:
+    """Return the bar of a type of memory."""
+    return output.bar(row.system_reserved_bytes, row.reserved_bytes, row.free_bytes)
 
 
 def memory_table(numa_nodes: Sequence[SimulationNodeDocument]) -> Iterator[RenderableType]:
@@ -130,13 +131,14 @@ def memory_table(numa_nodes: Sequence[SimulationNodeDocument]) -> Iterator[Rende
         Column("GROUP", _of_node(_group)),
         Column("TYPE", lambda row: row[1].resource, least=least),
         Column("ALLOCATABLE", lambda row: numbers.size(row[1].allocatable_bytes), True, True),
-        Column("RESERVED", lambda row: numbers.size(row[1].reserved_bytes), True, True),
+        Column("USED", lambda row: numbers.size(row[1].reserved_bytes), True, True),
         Column("FREE", lambda row: numbers.size(row[1].free_bytes), True, True),
-        Column("", _bar, whole=True),
+        Column("", lambda row: bar(row[1]), whole=True),
     ]
     if all(node.node_class is NodeClass.CPU for node in nodes):
         del columns[1]
     yield table(columns, rows)
+    yield output.legend_of_bars()
     without = [node.node_id for node in numa_nodes if _is_nothing(node)]
     if without:
         yield Text(f"without memory: NUMA nodes {cpu_set.text(without)}", "dim")

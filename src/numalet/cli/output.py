@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 WIDTH: Final = 80
-_NARROWEST: Final = 68
+_NARROWEST: Final = 32
 _HEIGHT: Final = 24
 _INDENT: Final = "  "
 _WIDEST: Final = 100_000
@@ -37,7 +37,7 @@ _PIECES: Final = 10_000
 """Number of pieces of a document to write at a time."""
 # Match a run of blanks only from its first one: a line may have thousands.
 _TRAILING_BLANKS: Final = re.compile(r"(?<! )[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
-_HEAD: Final = re.compile(r" *(?:\w[^:]{0,11}: +|\S+ {2,}\S+ {2,}\S+ +)?")
+_HEAD: Final = re.compile(r" *(?:\w[^:]{0,23}: +|\S+ {2,}\S+ {2,}\S+ +)?")
 """A name with a colon, or the first cells of an event."""
 _LEAST_VALUE: Final = 24
 _CLEARED: Final = "\x1b[H\x1b[2J"
@@ -174,16 +174,35 @@ def drawn(parts: Iterable[RenderableType]) -> str:
 
 
 def is_unicode() -> bool:
-    return (sys.stdout.encoding or "").lower().startswith("utf")
+    """Return whether boxes and blocks may be printed: not on a terminal of type dumb."""
+    is_dumb = sys.stdout.isatty() and terminals.is_dumb()
+    return (sys.stdout.encoding or "").lower().startswith("utf") and not is_dumb
 
 
-def bar(part: int, whole: int, width: int = 10) -> str:
-    """Draw the used part; full or empty only if exactly that."""
-    if whole <= 0:
+def bar(reserved: int, used: int, free: int, width: int = 10) -> str:
+    """Draw what is reserved for the system, used and free.
+
+    Each part that is not zero has a mark at least; the largest gets what rounding leaves.
+    """
+    parts = [max(each, 0) for each in (reserved, used, free)]
+    whole = sum(parts)
+    if not whole:
         return ""
-    filled = min(max(part * width // whole, 1 if part else 0), width)
-    full, empty = ("█", "░") if is_unicode() else ("#", ".")
-    return full * filled + empty * (width - filled)
+    marks = [max(each * width // whole, 1 if each else 0) for each in parts]
+    marks[parts.index(max(parts))] += width - sum(marks)
+    return "".join(mark * count for mark, count in zip(_bar_marks(), marks, strict=True))
+
+
+def legend_of_bars(used: str = "used") -> Text:
+    """Return the meaning of the parts of a bar, as in pages and drawings."""
+    from rich.text import Text
+
+    words = zip(_bar_marks(), ("reserved", used, "free"), strict=True)
+    return Text("   ".join(map(" ".join, words)), "dim")
+
+
+def _bar_marks() -> str:
+    return "▒█·" if is_unicode() else "/#."
 
 
 def print_text(text: str) -> None:
@@ -201,7 +220,11 @@ def print_hanging(text: str) -> None:
     for line in printable(text).splitlines():
         head = _HEAD.match(line)
         indent = head.end() if head else 0
-        width = max(console_width() - indent, _LEAST_VALUE)
+        width = console_width() - indent
+        if width < max(_LEAST_VALUE, breaking.widths(line[indent:])[0]):
+            # A long id is whole below its name.
+            indent = len(line) - len(line.lstrip()) + len(_INDENT)
+            width = console_width() - indent
         rest = breaking.lines(line[indent:], width, units=breaking.WORDS)
         print_text(line[:indent] + f"\n{' ' * indent}".join(rest) + "\n")
 

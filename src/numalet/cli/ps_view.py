@@ -20,7 +20,7 @@ from numalet.wording.kubelet import UNPROMISED
 
 _STATUS: Final = 2
 _ANY_WIDTH: Final = 100_000
-_ENDS: Final = {"NAME": breaking.NAMES, "MEMORY": "+,"}
+_ENDS: Final = {"NAME": breaking.NAMES, "STATUS": "/", "MEMORY": "+,", "ALIGNED": "("}
 GOOD: Final = ("Running", "Completed", "Succeeded")
 WAITING: Final = ("Pending", "ContainerCreating", "PodInitializing", "Terminating")
 _UNITS: Final = ((86_400, "d"), (3600, "h"), (60, "m"))
@@ -32,7 +32,8 @@ Row: TypeAlias = tuple[Mapping[str, Any], datetime]
 class PodTable:
     """A table of pods. Its first lines determine the widths of the columns.
 
-    On a terminal, columns are narrowed to its width, and a row may have several lines.
+    On a terminal, columns are narrowed to its width, and a row may have several lines. Where they
+    do not fit side by side, each row is a list of its cells.
     """
 
     def __init__(
@@ -48,17 +49,20 @@ class PodTable:
         self._heads = [each.name for each in self._columns]
         rows = [self._heads, *(self._cells(item, now) for item in items)]
         self._ends = [_ENDS.get(each.name, breaking.LISTS) for each in self._columns]
-        ranges = list(map(_range, zip(*rows, strict=True), self._ends))
-        room = output.console_width() if sys.stdout.isatty() else _ANY_WIDTH
-        # On a terminal that is too narrow, it is the terminal that breaks the lines.
-        self._gap, self._widths = tables.fit(ranges, room, (3, 1)) or (1, [to for _, to in ranges])
+        self._room = output.console_width() if sys.stdout.isatty() else _ANY_WIDTH
+        for least in (breaking.NAME_WIDTH, 0):
+            columns_of_cells = zip(zip(*rows, strict=True), self._ends, strict=True)
+            ranges = [_range(cells, ends, least) for cells, ends in columns_of_cells]
+            if (fitted := tables.fit(ranges, self._room, (3, 1))) is not None:
+                break
+        self._fitted = fitted
 
     def text(self, items: Sequence[Mapping[str, Any]]) -> str:
         """Return header and lines."""
         return self.head() + "".join(self.line(item, self._now) for item in items)
 
     def head(self) -> str:
-        return self._drawn(self._heads)
+        return self._drawn(self._heads) if self._fitted else ""
 
     def line(self, item: Mapping[str, Any], now: datetime, *, gone: bool = False) -> str:
         """Return a row; a deleted pod has the status Gone."""
@@ -68,30 +72,46 @@ class PodTable:
         return self._drawn(cells, _colour(cells[_STATUS]))
 
     def _drawn(self, cells: Sequence[str], colour: str | None = None) -> str:
+        if self._fitted is None:
+            return self._listed(cells, colour)
+        gap, widths = self._fitted
         columns = [
             breaking.lines(cell, max(width, breaking.widths(cell, ends)[0]), ends)
-            for cell, width, ends in zip(cells, self._widths, self._ends, strict=True)
+            for cell, width, ends in zip(cells, widths, self._ends, strict=True)
         ]
         drawn = []
         for row in zip_longest(*columns, fillvalue=""):
             padded = [
                 part + " " * (width - cell_len(part))
-                for part, width in zip(row, self._widths, strict=True)
+                for part, width in zip(row, widths, strict=True)
             ]
             if colour:
                 padded[_STATUS] = typer.style(padded[_STATUS], fg=colour)
-            drawn.append((" " * self._gap).join(padded).rstrip() + "\n")
+            drawn.append((" " * gap).join(padded).rstrip() + "\n")
         return "".join(drawn)
+
+    def _listed(self, cells: Sequence[str], colour: str | None) -> str:
+        indent = max(map(len, self._heads)) + 2
+        drawn = []
+        for head, cell, ends in zip(self._heads, cells, self._ends, strict=True):
+            # A long id is whole below its head.
+            is_below = breaking.widths(cell, ends)[0] > self._room - indent
+            at, begin = (2, f"{head}\n  ") if is_below else (indent, f"{head:<{indent}}")
+            lines = breaking.lines(cell, self._room - at, ends)
+            if colour and head == self._heads[_STATUS]:
+                lines = [typer.style(line, fg=colour) for line in lines]
+            drawn.append(begin + f"\n{' ' * at}".join(lines) + "\n")
+        return "".join(drawn) + "\n"
 
     def _cells(self, item: Mapping[str, Any], now: datetime) -> list[str]:
         return [printable(str(each.cell((item, now)))) for each in self._columns]
 
 
-def _range(cells: Iterable[str], ends: str) -> tuple[int, int]:
-    """Return the least and the most width of a column; a name is not broken everywhere."""
+def _range(cells: Iterable[str], ends: str, name_width: int) -> tuple[int, int]:
+    """Return the least and the most width of a column."""
     sizes = [breaking.widths(cell, ends) for cell in cells]
     least, most = (max(each) for each in zip(*sizes, strict=True))
-    return max(least, min(most, breaking.NAME_WIDTH)) if ends == breaking.NAMES else least, most
+    return max(least, min(most, name_width)) if ends == breaking.NAMES else least, most
 
 
 def _name(item: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from rich.padding import Padding
 from rich.text import Text
 
-from numalet.cli import breaking, output
+from numalet.cli import breaking, node_tables, output
 from numalet.cli.tables import Column, Columns, grouped, table
 from numalet.core.config.rules import CpuPolicy
 from numalet.core.model import cpu_set
@@ -67,6 +67,8 @@ def chart(state: StateMap) -> Iterator[RenderableType]:
     for row in state.groups:
         yield Text("")
         yield from _group(row)
+    if any(row.types for row in state.groups):
+        yield Padding(output.legend_of_bars(), (0, 0, 0, 2))
     if state.default_cpu_set or state.policies.get("cpu") == CpuPolicy.STATIC.value:
         yield Text("")
         yield Text.assemble(("Shared pool", "bold"), f"  CPUs {state.default_cpu_set or 'none'}")
@@ -104,19 +106,15 @@ _SizesRow: TypeAlias = tuple[str, str, TypeDocument]
 """A name, a style, and the sizes."""
 _SIZES: Final[Columns[_SizesRow]] = (
     Column("TYPE", lambda each: _text(*each[:2])),
-    Column("", lambda each: "" if each[1] else _bar(each[2]), whole=True),
+    Column("", lambda each: "" if each[1] else node_tables.bar(each[2]), whole=True),
     Column("FREE", lambda each: _size(each, each[2].free_bytes), right=True, whole=True),
-    Column("RESERVED", lambda each: _size(each, each[2].reserved_bytes), right=True, whole=True),
+    Column("USED", lambda each: _size(each, each[2].reserved_bytes), right=True, whole=True),
     Column("ALLOCATABLE", lambda each: _size(each, each[2].allocatable_bytes), True, whole=True),
 )
 
 
 def _size(row: _SizesRow, size_bytes: int) -> Text:
     return Text(numbers.size(size_bytes), row[1])
-
-
-def _bar(row: TypeDocument) -> str:
-    return output.bar(row.reserved_bytes, row.allocatable_bytes)
 
 
 _HOLDERS: Final[Columns[HolderRow]] = (

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 Row = TypeVar("Row")
 Key = TypeVar("Key")
 _WIDEST: Final = 100_000
+_TWO_BOXES: Final = 68
+"""Columns of two boxes side by side."""
 _GAP: Final = 2
 _CLOSE: Final = 1
 """Blanks between columns, and where there is less room."""
@@ -119,8 +121,34 @@ class FittedTable:
             if number:
                 drawn.add_row()
             for column, cell in zip(self._columns, row, strict=True):
+                if isinstance(cell, Breakable) and not cell.text.plain:
+                    continue
                 drawn.add_row(Text(column.name.replace("\n", " ")), cell)
         return drawn
+
+
+class Boxes(Value):
+    """Boxes in rows of two; one below the other where there is less room."""
+
+    boxes: Sequence[RenderableType]
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        from rich.measure import Measurement
+
+        return Measurement.get(console, options, self._grid(2))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
+        yield self._grid(2 if options.max_width >= _TWO_BOXES else 1)
+
+    def _grid(self, count: int) -> Table:
+        from rich.table import Table
+
+        grid = Table.grid(padding=(0, 1), expand=True)
+        for _ in range(count):
+            grid.add_column(ratio=1)
+        for at in range(0, len(self.boxes), count):
+            grid.add_row(*self.boxes[at : at + count])
+        return grid
 
 
 def fit(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from rich.text import Text
 
-from numalet.cli import ps_view
-from numalet.cli.output import is_unicode, printable
+from numalet.cli import breaking, output, ps_view
+from numalet.cli.output import printable
 from numalet.cli.ps_view import GOOD, WAITING, PodTable, Row
 from numalet.cli.tables import Column, Columns, FittedTable, grouped, table
 from numalet.core.model import cpu_set
@@ -145,8 +145,10 @@ def screen(nodes: str, pods: Sequence[Json], view: View, height: int, now: datet
     shown = found[view.first : view.first + height]
     listed = PodTable(shown, now, COLUMNS)
     heads = listed.head().splitlines()
+    text = f"/{view.wanted}_   Enter keep   Esc all pods" if view.is_typing else _KEYS
+    keys = breaking.lines(text, output.console_width(), units=breaking.WORDS)
     # The rest: a blank line, the count, and the keys.
-    room = max(1, height - len(top) - len(heads) - 3)
+    room = max(1, height - len(top) - len(heads) - 2 - len(keys))
     rows: list[str] = []
     page = 0
     for item in shown:
@@ -156,8 +158,7 @@ def screen(nodes: str, pods: Sequence[Json], view: View, height: int, now: datet
         rows += lines[:room]
         page += 1
     body = [*top, "", _count(view, page, len(found), len(pods)), *heads, *rows]
-    keys = f"/{view.wanted}_   Enter keep   Esc all pods" if view.is_typing else _KEYS
-    return Screen([*body, *[""] * (height - len(body) - 1), keys], page, len(found))
+    return Screen([*body, *[""] * (height - len(body) - len(keys)), *keys], page, len(found))
 
 
 _KEYS: Final = "q quit   arrows, PgUp, PgDn scroll   left, right sort   r reverse   / filter"
@@ -196,7 +197,7 @@ def picture(state: Json | None, pods: Sequence[Json]) -> list[RenderableType]:
         f"{state['metadata']['name']}: {state['standing']}, held by {state['guarantee']},"
         f" topology policy {state['policies']['topology']}, {numbers.counted(len(pods), 'pod')}"
     )
-    return [Text(head), Text(""), _nodes(state)]
+    return [Text(head), Text(""), _nodes(state), output.legend_of_bars("promised")]
 
 
 _Row: TypeAlias = tuple[Json | None, tuple[str, Mapping[str, int]]]
@@ -238,8 +239,6 @@ def _cpus(node: Mapping[str, Any] | None) -> str:
 
 
 def _bar(sizes: Mapping[str, int]) -> Text:
-    part, whole = sizes["reservedBytes"], sizes["allocatableBytes"]
-    full, empty = ("█", "░") if is_unicode() else ("#", ".")
-    filled = round(_BAR * part / whole) if whole else 0
-    colour = "red" if whole and part >= whole * 0.95 else "green"
-    return Text(full * filled, style=colour) + Text(empty * (_BAR - filled), style="dim")
+    used, free = sizes["reservedBytes"], sizes["freeBytes"]
+    colour = "red" if used >= sizes["allocatableBytes"] * 0.95 else "green"
+    return Text(output.bar(sizes["systemReservedBytes"], used, free, _BAR), style=colour)

@@ -83,13 +83,55 @@ def test_a_finding_is_wrapped_on_a_terminal(
     assert " ".join(line.strip() for line in lines).endswith(SENTENCE)
 
 
-@pytest.mark.parametrize(("columns", "width"), [("200", 80), ("75", 75), ("10", 68)])
+@pytest.mark.parametrize(("columns", "width"), [("200", 80), ("75", 75), ("40", 40), ("10", 32)])
 def test_the_width_is_the_terminals_within_limits(
     columns: str, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
 
     assert output.console().width == width
+
+
+@pytest.mark.parametrize(
+    ("reserved", "used", "free", "drawn"),
+    [
+        (0, 0, 0, ""),
+        (0, 0, 7, "··········"),
+        (2, 3, 5, "▒▒███·····"),
+        (1, 0, 999, "▒·········"),
+        (1, 998, 1, "▒████████·"),
+        (1, 999, 0, "▒█████████"),
+        (5, -3, 5, "▒▒▒▒▒·····"),
+    ],
+)
+def test_each_part_of_a_bar_has_a_mark(reserved: int, used: int, free: int, drawn: str) -> None:
+    assert output.bar(reserved, used, free) == drawn
+
+
+def test_bars_are_ascii_on_a_dumb_terminal_and_their_legend_is_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert output.legend_of_bars().plain == "▒ reserved   █ used   · free"
+    monkeypatch.setenv("TERM", "dumb")
+    assert output.bar(2, 3, 5) == "▒▒███·····"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    assert output.bar(2, 3, 5) == "//###....."
+    assert output.legend_of_bars("promised").plain == "/ reserved   # promised   . free"
+
+
+def test_a_long_id_is_whole_below_its_name(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "40")
+    uid = "42db31cc-aaaa-bbbb-cccc-0123456789ab"
+    output.print_hanging(f"UID:          {uid}\nCPUs:         1-12,113-124,200-211,220-231\n")
+    assert capsys.readouterr().out.splitlines() == [
+        "UID:",
+        f"  {uid}",
+        "CPUs:         1-12,113-124,200-211,",
+        "              220-231",
+    ]
 
 
 def test_blanks_at_the_ends_of_lines_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:

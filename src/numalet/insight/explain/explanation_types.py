@@ -275,7 +275,8 @@ class Explanation(OutputDocument):
     ``not_asked`` are predicates that numalet could not evaluate for lack of data. ``passed_over``
     are extended resources that the node does not have. ``assumed_running`` is the number of pods
     that are listed only in the state files. ``contradiction`` explains why this configuration
-    cannot lead to the reason in the pod's status; it is empty if it can.
+    cannot lead to the reason in the pod's status; it is empty if it can. ``requests`` says what
+    all pods before this one request of the node, whatever NUMA nodes they are on.
     """
 
     schema: Literal["numalet.explanation/2"]
@@ -306,6 +307,7 @@ class Explanation(OutputDocument):
     contradiction: str
     cause: str = ""
     first_line: str = ""
+    requests: str = ""
 
 
 class ExplanationNotStartedDocument(OutputDocument):

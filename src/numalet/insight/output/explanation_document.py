@@ -42,7 +42,7 @@ from numalet.insight.explain.explanation_types import (
 )
 from numalet.insight.explain.story import Story
 from numalet.insight.explain.tally import Tally
-from numalet.insight.maps import resource_maps
+from numalet.insight.maps import resource_maps, room
 from numalet.insight.output import explanation_verdict
 from numalet.insight.simulate import simulation_document
 from numalet.insight.simulate.session import NO_FILES, Session
@@ -94,6 +94,7 @@ def explanation(
         stranded=_stranded(case),
         assumed_running=assumed_running,
         contradiction=case.contradiction,
+        requests=room.requests_sentence(case.node),
     )
     made.cause = explanation_verdict.cause(made)
     made.first_line = explanation_verdict.first_line(made)
