@@ -10,7 +10,7 @@ import pytest
 
 from architecture import test_links, tree
 from numalet.agent.telemetry.metrics import DEFINITIONS
-from numalet.cli import code_index, main
+from numalet.cli import code_index, main, manual
 from site_source import assembling, descriptions, markdown
 
 
@@ -30,6 +30,18 @@ def test_every_page_is_in_it_and_every_mark_is_filled(site: Path) -> None:
     pages = {path.relative_to(tree.DOCS) for path in tree.DOCS.rglob("*.md")}
     assert {path for path in pages if not (site / path).exists()} == set()
     assert [path for path in site.rglob("*.md") if "<!-- made:" in _text(path)] == []
+
+
+def test_the_table_of_exit_statuses_has_what_is_special_of_each_command(site: Path) -> None:
+    rows = _text(site / "reference" / "exit-status.md").splitlines()
+    assert "| `numalet fleet fit` | 0 all copies fit; 1 fewer fit |" in rows
+    assert "| `numalet replay` | 0 all scenarios passed; 1 a scenario failed |" in rows
+    (check,) = (row for row in rows if "`numalet check`" in row)
+    assert "; 4 unknown whether it starts" in check
+    (run,) = (row for row in rows if "`numalet run`" in row)
+    assert "; 125 it does not fit; 126 " in run
+    silent = [page.name for page in manual.pages() if not page.exit_status]
+    assert silent == []
 
 
 def test_every_file_that_a_page_links_to_is_in_it(site: Path) -> None:

@@ -169,6 +169,49 @@ def test_sarif_is_one_run_with_files_and_lines(numalet: Runner) -> None:
     assert run["tool"]["driver"]["rules"][0]["id"] == "config/topology-option-not-integer"
 
 
+JOB = """\
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: big
+spec:
+  template:
+    spec:
+      containers:
+      - name: first
+        resources: {limits: {cpu: 1, memory: 1Gi}}
+      - name: second
+        resources: {limits: {cpu: 1, memory: 300Gi}}
+"""
+
+
+def test_findings_about_pods_have_the_lines_of_their_containers(numalet: Runner) -> None:
+    pods = write("pods.yaml", pod("small", "1Gi") + "---\n" + JOB)
+    lines = Path(pods).read_text(encoding="utf-8").splitlines()
+    line = 1 + lines.index("      - name: second")
+    second = write(
+        "other.yaml", JOB.replace("name: big", "# moved\n  name: other").replace("300Gi", "400Gi")
+    )
+    given = ("check", "-c", "kubelet.yaml", *SHAPE, pods, second)
+    (run,) = json.loads(numalet(*given, "-o", "sarif").out)["runs"]
+    places = [each["locations"][0]["physicalLocation"] for each in run["results"]]
+    assert [(each["artifactLocation"]["uri"], each["region"]["startLine"]) for each in places] == [
+        ("pods.yaml", line),
+        ("other.yaml", 12),
+    ]
+    commands = numalet(*given, "-o", "github").out
+    assert f"::error file=pods.yaml,line={line},title=lint/pod-never-admitted::" in commands
+    issues = json.loads(numalet(*given, "-o", "gitlab").out)
+    assert issues[0]["location"] == {"path": "pods.yaml", "lines": {"begin": line}}
+    assert f'line="{line}"' in numalet(*given, "-o", "junit").out
+
+
+def test_a_comment_ignores_a_finding_about_a_container(numalet: Runner) -> None:
+    comment = "  # numalet: ignore[lint/pod-never-admitted]"
+    pods = write("pods.yaml", JOB.replace("name: second", f"name: second{comment}"))
+    assert numalet("check", "-c", "kubelet.yaml", *SHAPE, pods).status == 0
+
+
 def test_every_sarif_result_has_a_line_of_a_relative_file(numalet: Runner, tmp_path: Path) -> None:
     elsewhere = tmp_path / "a folder"
     elsewhere.mkdir()
@@ -303,7 +346,7 @@ def test_unknown_fields_are_warnings(numalet: Runner) -> None:
 def test_a_pod_is_placed_in_its_file(numalet: Runner) -> None:
     first, second = write("a.yaml", pod("a", "1Gi")), write("b.yaml", pod("b", "900Gi"))
     (found,) = document(numalet, "-c", "kubelet.yaml", first, second)["findings"]
-    assert found["place"] == {"document": "b.yaml", "path": "pod default/b, container c"}
+    assert found["place"] == {"document": "b.yaml", "line": 8, "path": "pod default/b, container c"}
 
 
 @pytest.mark.parametrize(
@@ -429,7 +472,7 @@ def test_pods_that_get_less_than_they_ask_for_are_reported(numalet: Runner) -> N
     limits = "limits: {cpu: 1500m, memory: 1Gi, nvidia.com/gpus: 1}"
     pods = with_more("web", f"    - {{name: more, resources: {{{limits}}}}}\n")
     found = document(numalet, "-c", "kubelet.yaml", *devices, "--select", "lint", pods)["findings"]
-    place = {"document": "pods.yaml", "path": "pod default/web, container more"}
+    place = {"document": "pods.yaml", "line": 10, "path": "pod default/web, container more"}
     assert [(row["code"], row["severity"], row["place"]) for row in found] == [
         ("lint/fractional-cpus", "warning", place),
         ("lint/resource-almost-offered", "warning", place),

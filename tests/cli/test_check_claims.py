@@ -102,7 +102,7 @@ def test_a_list_of_kubectl_is_read_from_the_standard_input() -> None:
         "items": [yaml.safe_load(text) for text in (POD.replace('"10"', '"4"'), CLAIM)],
     }
     ended = process("check", "-c", "kubelet.yaml", *SHAPE, "-", stdin=json.dumps(listed))
-    assert "lint/claim-differs-from-requests\n         at -: pod default/web" in ended.out
+    assert "lint/claim-differs-from-requests\n         at -:1: pod default/web" in ended.out
     assert ended.status == 1
 
 

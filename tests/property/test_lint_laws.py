@@ -15,7 +15,7 @@ from numalet.core.model.pod import Container, Pod, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.node import largest_request
 from numalet.insight.lint import formats, rows, rules, starting
-from numalet.insight.lint.formats import SarifRow
+from numalet.insight.lint.formats import PlacedRow
 from numalet.insight.lint.subject import LintSubject
 from numalet.io.documents.kubelet import kubelet_config
 from numalet.wording import kubelet_start
@@ -179,5 +179,5 @@ def test_every_configuration_gets_an_answer_in_words(
     if checked.refused is not None:
         assert Severity.ERROR in {each.severity for each in checked.findings}
         assert kubelet_start.text(checked.refused)
-    assert formats.sarif_document([SarifRow(each) for each in told], "1")["version"] == "2.1.0"
+    assert formats.sarif_document([PlacedRow(each) for each in told], "1")["version"] == "2.1.0"
     assert all(line.startswith("::") and "\n" not in line for line in formats.github_lines(told))

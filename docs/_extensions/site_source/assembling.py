@@ -9,7 +9,16 @@ from os.path import relpath
 from pathlib import Path
 from typing import Final
 
-from site_source import api, commands, descriptions, findings, metrics, notebooks, schemas
+from site_source import (
+    api,
+    commands,
+    descriptions,
+    exit_status,
+    findings,
+    metrics,
+    notebooks,
+    schemas,
+)
 
 _PROJECT: Final = "project"
 """Where pages of the root of the project are, such as ARCHITECTURE.md."""
@@ -30,6 +39,7 @@ def assemble(docs: Path, target: Path) -> None:
     makers: Mapping[str, Callable[[], str]] = {
         "api": api.made,
         "commands": commands.made,
+        "exit_status": exit_status.made,
         "findings": findings.made,
         "metrics": lambda: metrics.made(docs),
         "schemas": lambda: schemas.made(docs),

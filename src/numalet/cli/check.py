@@ -11,7 +11,6 @@ import typer
 from numalet.cli import kubelet_options as kubelet
 from numalet.cli import node_options
 from numalet.cli.options import Options, argument, option, with_options
-from numalet.cli.output import OutputFormat
 from numalet.core.model import input_error
 
 if TYPE_CHECKING:
@@ -59,8 +58,10 @@ worst one decides.
 class CheckFormat(StrEnum):
     TABLE = "table"
     JSON = "json"
+    YAML = "yaml"
     SARIF = "sarif"
     GITHUB = "github"
+    GITLAB = "gitlab"
     JUNIT = "junit"
 
 
@@ -155,8 +156,8 @@ def _run(pieces: CheckInputs, options: CheckOptions) -> int:
     match options.output:
         case CheckFormat.TABLE:
             check_view.print_findings(result)
-        case CheckFormat.JSON:
-            check_view.print_json(result.rows, result.checked, result.behaviour)
+        case CheckFormat.JSON | CheckFormat.YAML as form:
+            check_view.print_document(form, result.rows, result.checked, result.behaviour)
         case _:
             start_error = check_view.start_error(result.checked.refused)
             _print_rows(pieces, options, result.rows, start_error)
@@ -180,8 +181,8 @@ def _run_upgrade(pieces: CheckInputs, after: str, options: CheckOptions, *, is_o
     match options.output:
         case CheckFormat.TABLE:
             upgrade_view.print_changes(upgrade)
-        case CheckFormat.JSON:
-            upgrade_view.print_document(upgrade, OutputFormat.JSON)
+        case CheckFormat.JSON | CheckFormat.YAML as form:
+            upgrade_view.print_document(upgrade, form)
         case _:
             _print_rows(pieces, options, upgrade.rows)
     return 1 if upgrade.fails(strict=options.strict) else 0
@@ -209,11 +210,9 @@ def _print_rows(
     config = pieces.config.config_file
     main_file = str(config) if config is not None else next(iter(pieces.pods), "")
     match options.output:
-        case CheckFormat.SARIF:
-            check_view.print_sarif(rows, main_file)
-        case CheckFormat.GITHUB:
-            check_view.print_github(rows)
         case CheckFormat.JUNIT:
             check_view.print_junit(rows, main_file, start_error, strict=options.strict)
-        case _:
-            check_view.print_json(rows)
+        case CheckFormat.JSON | CheckFormat.YAML as form:
+            check_view.print_document(form, rows)
+        case chosen:
+            check_view.print_for_code_host(rows, main_file, chosen.value)

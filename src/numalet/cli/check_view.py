@@ -16,7 +16,7 @@ from numalet.core.config.behaviour import EXACT, Behaviour, Mode
 from numalet.core.model.findings import Location, Severity
 from numalet.core.model.value import replace
 from numalet.insight.lint import formats, rows
-from numalet.insight.lint.formats import JunitSuite, NamedRows, SarifRow
+from numalet.insight.lint.formats import JunitSuite, NamedRows, PlacedRow
 from numalet.insight.lint.rows import FindingRow
 from numalet.wording import kubelet_start, numbers
 
@@ -60,31 +60,39 @@ def _explained(wanted: str, classes: Mapping[str, type[Any]]) -> Iterator[Render
             yield text(f"fix: {meaning.fix}", "green", 2)
 
 
-def print_json(
-    rows: Sequence[FindingRow], checked: Checked | None = None, behaviour: Behaviour = EXACT
+def print_document(
+    form: str,
+    rows: Sequence[FindingRow],
+    checked: Checked | None = None,
+    behaviour: Behaviour = EXACT,
 ) -> None:
     """Print the document that ``numalet.check/2`` describes."""
     from numalet.insight.output import check_document
 
-    document = check_document.of(checked, tuple(rows), behaviour)
-    output.print_document(document, output.OutputFormat.JSON)
+    output.print_document(check_document.of(checked, tuple(rows), behaviour), form)
 
 
-def print_sarif(rows: Sequence[FindingRow], main_file: str) -> None:
-    """Print a SARIF log; findings without a file are at the beginning of the main file."""
+def print_for_code_host(rows: Sequence[FindingRow], main_file: str, chosen: str) -> None:
+    """Print SARIF, GitHub's commands or a report for GitLab, with files relative to this folder.
+
+    Findings without a file are at the beginning of the main file.
+    """
+    file = _relative_file(main_file)
+    _print_placed([PlacedRow(_relative(row), file) for row in rows], chosen)
+
+
+def _print_placed(placed: Sequence[PlacedRow], chosen: str) -> None:
     from numalet import __version__
 
-    placed = [SarifRow(_relative(row), _relative_file(main_file)) for row in rows]
-    output.print_document(formats.sarif_document(placed, __version__), output.OutputFormat.JSON)
-
-
-def print_github(rows: Sequence[FindingRow]) -> None:
-    _print_commands([_relative(row) for row in rows])
-
-
-def _print_commands(rows: Sequence[FindingRow]) -> None:
-    for line in formats.github_lines(rows):
-        output.print_text(f"{line}\n")
+    match chosen:
+        case "sarif":
+            document = formats.sarif_document(placed, __version__)
+            output.print_document(document, output.OutputFormat.JSON)
+        case "gitlab":
+            output.print_json(formats.gitlab_issues(placed), indent=2)
+        case _:
+            for line in formats.github_lines([each.row for each in placed]):
+                output.print_text(f"{line}\n")
 
 
 def print_junit(
@@ -106,9 +114,9 @@ def print_several(checks: Sequence[CheckCombination]) -> None:
 def print_several_for_program(
     checks: Sequence[CheckCombination], chosen: str, *, strict: bool
 ) -> None:
-    """Print the findings of several checks as JSON, SARIF, workflow commands or JUnit."""
-    if chosen == "json":
-        _print_several_json(checks)
+    """Print the findings of several checks as JSON, YAML, JUnit or for a code host."""
+    if chosen in ("json", "yaml"):
+        _print_several_documents(checks, chosen)
         return
     if chosen == "junit":
         suites = [
@@ -126,16 +134,10 @@ def print_several_for_program(
         NamedRows(each.name, [_relative(row) for row in each.rows], _relative_file(each.config))
         for each in checks
     ]
-    merged = formats.merged_rows(named)
-    if chosen == "sarif":
-        from numalet import __version__
-
-        output.print_document(formats.sarif_document(merged, __version__), output.OutputFormat.JSON)
-    else:
-        _print_commands([each.row for each in merged])
+    _print_placed(formats.merged_rows(named), chosen)
 
 
-def _print_several_json(checks: Sequence[CheckCombination]) -> None:
+def _print_several_documents(checks: Sequence[CheckCombination], form: str) -> None:
     from numalet.insight.output import check_document
     from numalet.insight.output.check_document import CheckCombinationDocument, ChecksDocument
 
@@ -148,7 +150,7 @@ def _print_several_json(checks: Sequence[CheckCombination]) -> None:
         results.append(
             CheckCombinationDocument(config=each.config, machine=each.machine, check=of_one)
         )
-    output.print_document(ChecksDocument(results=results), output.OutputFormat.JSON)
+    output.print_document(ChecksDocument(results=results), form)
 
 
 def start_error(refused: StartRefused | None) -> str:

@@ -13,6 +13,7 @@ from numalet.core.model.value import Value
 class LinkFormat(StrEnum):
     TEXT = "text"
     JSON = "json"
+    YAML = "yaml"
 
 
 class PrintedLink(Value):
@@ -32,10 +33,10 @@ def of_answer(answer: Mapping[str, Any]) -> PrintedLink:
 
 def say(link: PrintedLink, output: LinkFormat, *, is_opened: bool) -> None:
     """Print a link, and open it if requested and if there is a browser."""
-    if output is LinkFormat.JSON:
+    if output is not LinkFormat.TEXT:
         fingerprint = link.fingerprint or None
         document = {"url": link.url, "seconds": link.seconds, "fingerprint": fingerprint}
-        shown.print_json(document)
+        shown.print_document(document, output)
     else:
         shown.print_line(link.url)
         shown.say(f"The link works once, within {link.seconds // 60} minutes.")

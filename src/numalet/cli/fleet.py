@@ -12,9 +12,10 @@ from numalet.cli import (
     fleet_sources,
 )
 from numalet.cli.fleet_keeping_away import KeepingOptions
-from numalet.cli.fleet_sources import OUTPUT, POD, SHAPE, WATCH, FleetFormat, Source
+from numalet.cli.fleet_sources import OUTPUT, POD, SHAPE, WATCH, Source
 from numalet.cli.helping import Command, with_line_breaks
 from numalet.cli.options import Options, option, with_options
+from numalet.cli.output import RowsFormat
 from numalet.core.model import input_error
 
 EPILOG = """Examples:
@@ -58,7 +59,7 @@ class FitOptions(Options):
     )
     source: Source
     watch: bool = WATCH
-    output: FleetFormat = OUTPUT
+    output: RowsFormat = OUTPUT
 
 
 class TrapsOptions(Options):
@@ -66,7 +67,7 @@ class TrapsOptions(Options):
     keeping: KeepingOptions
     source: Source
     watch: bool = WATCH
-    output: FleetFormat = OUTPUT
+    output: RowsFormat = OUTPUT
 
 
 class FreeOptions(Options):
@@ -78,7 +79,7 @@ class FreeOptions(Options):
     keep_bare_pods: bool = option("Pods without a controller stay.")
     most_sets: int = option("Maximum number of pod sets to try.", "N", default=50_000, min=0)
     source: Source
-    output: FleetFormat = OUTPUT
+    output: RowsFormat = OUTPUT
 
 
 @fleet_app.command(
@@ -114,7 +115,7 @@ def fit(options: FitOptions) -> None:
                 cluster, shapes, options.count, options.output, assessor
             ),
             watch=options.watch,
-            is_table=options.output is FleetFormat.TABLE,
+            is_table=options.output is RowsFormat.TABLE,
         )
     )
 
@@ -161,7 +162,7 @@ def traps(options: TrapsOptions) -> None:
             options.source,
             lambda cluster: fleet_answers.traps(cluster, shapes, options.output, finder),
             watch=options.watch,
-            is_table=options.output is FleetFormat.TABLE,
+            is_table=options.output is RowsFormat.TABLE,
         )
     )
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from numalet.cli import output, progress
-from numalet.cli.fleet_sources import FleetFormat
-from numalet.cli.output import OutputFormat
+from numalet.cli.output import RowsFormat
 from numalet.core.cluster.cluster import Cluster
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput
@@ -30,7 +29,7 @@ def fit(
     cluster: Cluster,
     shapes: Sequence[PodShape],
     count: int | None,
-    form: FleetFormat,
+    form: RowsFormat,
     assessor: Assessor | None = None,
 ) -> int:
     """Return whether this many copies of each shape fit; 0: count all that fit.
@@ -46,19 +45,19 @@ def fit(
     with progress.waiting(_ASKING):
         answer = fitting.fit_each(cluster, asked, assessor)
     match form:
-        case FleetFormat.JSON:
-            output.print_document(answer, OutputFormat.JSON)
-        case FleetFormat.CSV:
-            output.print_rows(fleet_csv.fits(answer.shapes))
-        case FleetFormat.TABLE:
+        case RowsFormat.TABLE:
             fleet_view.fits(cluster, answer.shapes)
+        case RowsFormat.CSV:
+            output.print_rows(fleet_csv.fits(answer.shapes))
+        case _:
+            output.print_document(answer, form)
     return 0 if answer.fits else 1
 
 
 def traps(
     cluster: Cluster,
     shapes: Sequence[PodShape],
-    form: FleetFormat,
+    form: RowsFormat,
     finder: TrapFinder | None = None,
 ) -> int:
     """Find nodes that are traps for these shapes, by default those of the cluster's pods."""
@@ -82,21 +81,21 @@ def exit_status(cluster: Cluster, answer: Traps) -> int:
     return 2 if not cluster.nodes else 1 if answer.traps else 0
 
 
-def print_traps(cluster: Cluster, answer: Traps, form: FleetFormat) -> None:
+def print_traps(cluster: Cluster, answer: Traps, form: RowsFormat) -> None:
     """Print the traps, and the measures against them."""
     from numalet.cli import fleet_csv, fleet_view
 
     match form:
-        case FleetFormat.JSON:
-            output.print_document(answer, OutputFormat.JSON)
-        case FleetFormat.CSV:
-            output.print_rows(fleet_csv.traps(answer))
-        case FleetFormat.TABLE:
+        case RowsFormat.TABLE:
             fleet_view.traps(cluster, answer)
+        case RowsFormat.CSV:
+            output.print_rows(fleet_csv.traps(answer))
+        case _:
+            output.print_document(answer, form)
 
 
 def free(
-    cluster: Cluster, shape: PodShape, question: FreeQuestion, form: FleetFormat, *, plans: bool
+    cluster: Cluster, shape: PodShape, question: FreeQuestion, form: RowsFormat, *, plans: bool
 ) -> int:
     """Find pods to evict so that copies of the shape fit, and new places for them.
 
@@ -113,18 +112,18 @@ def free(
             moves.plan(each.before, each.answer) if plans else None for each in answer.copies
         ]
     match form:
-        case FleetFormat.JSON:
-            document = fleet_free_document.of(cluster, shape.name, answer, planned)
-            output.print_document(document, OutputFormat.JSON)
-        case FleetFormat.CSV:
-            output.print_rows(fleet_csv.free(answer))
-        case FleetFormat.TABLE:
+        case RowsFormat.TABLE:
             fleet_view.free(cluster, shape.name, answer, planned)
+        case RowsFormat.CSV:
+            output.print_rows(fleet_csv.free(answer))
+        case _:
+            document = fleet_free_document.of(cluster, shape.name, answer, planned)
+            output.print_document(document, form)
     return 0 if answer.is_enough else 1
 
 
 def what_if(
-    cluster: Cluster, others: NodeVariants, scoring: Scoring | None, form: FleetFormat
+    cluster: Cluster, others: NodeVariants, scoring: Scoring | None, form: RowsFormat
 ) -> int:
     from numalet.cli import fleet_csv, fleet_days_view
     from numalet.insight.fleet import variants as asking
@@ -132,18 +131,16 @@ def what_if(
     with progress.steps(len(others), "nodes") as bar:
         answer = asking.what_if(cluster, others, other_scoring=scoring, done=bar.advance)
     match form:
-        case FleetFormat.JSON:
-            output.print_document(answer, OutputFormat.JSON)
-        case FleetFormat.CSV:
-            output.print_rows(fleet_csv.what_if(answer))
-        case FleetFormat.TABLE:
+        case RowsFormat.TABLE:
             fleet_days_view.what_if(cluster, answer)
+        case RowsFormat.CSV:
+            output.print_rows(fleet_csv.what_if(answer))
+        case _:
+            output.print_document(answer, form)
     return 0
 
 
-def replay(
-    cluster: Cluster, trace: Sequence[Arrival], rules: ReplayRules, form: FleetFormat
-) -> int:
+def replay(cluster: Cluster, trace: Sequence[Arrival], rules: ReplayRules, form: RowsFormat) -> int:
     from numalet.cli import fleet_csv, fleet_days_view
     from numalet.insight.fleet import replay as replaying
     from numalet.insight.output import fleet_days_document
@@ -151,13 +148,13 @@ def replay(
     with progress.waiting(f"replaying {len(trace)} pods twice"):
         answer = replaying.replay(cluster, trace, rules)
     match form:
-        case FleetFormat.JSON:
-            document = fleet_days_document.of_replay(cluster, answer, rules)
-            output.print_document(document, OutputFormat.JSON)
-        case FleetFormat.CSV:
-            output.print_rows(fleet_csv.replay(answer))
-        case FleetFormat.TABLE:
+        case RowsFormat.TABLE:
             fleet_days_view.replay(cluster, answer, rules)
+        case RowsFormat.CSV:
+            output.print_rows(fleet_csv.replay(answer))
+        case _:
+            document = fleet_days_document.of_replay(cluster, answer, rules)
+            output.print_document(document, form)
     return 0
 
 

@@ -10,9 +10,10 @@ import typer
 from numalet.cli import fleet_changes, fleet_sources
 from numalet.cli.cluster_options import ScoreOption
 from numalet.cli.fleet_changes import ChangeOptions, StrategyOption
-from numalet.cli.fleet_sources import OUTPUT, FleetFormat, Source
+from numalet.cli.fleet_sources import OUTPUT, Source
 from numalet.cli.helping import Command, with_line_breaks
 from numalet.cli.options import REQUIRED, Options, argument, option, with_options
+from numalet.cli.output import RowsFormat
 from numalet.core.model import input_error
 
 _WHAT_IF: Final = """Examples:
@@ -48,7 +49,7 @@ Exit status: 0 replayed, 2 invalid input, 3 a bug.
 class FleetWhatIfOptions(Options):
     change: ChangeOptions
     source: Source
-    output: FleetFormat = OUTPUT
+    output: RowsFormat = OUTPUT
 
 
 class FleetReplayOptions(Options):
@@ -70,7 +71,7 @@ class FleetReplayOptions(Options):
     )
     empty: bool = option("Begin without the pods that run in the cluster.")
     source: Source
-    output: FleetFormat = OUTPUT
+    output: RowsFormat = OUTPUT
 
 
 @with_options

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from numalet.cli.fleet_sources import FleetFormat, SourceOptions
+from numalet.cli.fleet_sources import SourceOptions
 from numalet.cli.options import Options, option
+from numalet.cli.output import RowsFormat
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput
 
@@ -49,7 +50,7 @@ def keep_away(
     keeping: KeepingOptions,
     source: SourceOptions,
     shapes: Sequence[PodShape],
-    form: FleetFormat,
+    form: RowsFormat,
 ) -> int:
     """Return 0 if all is done, 1 if a dry run found changes, 2 if every node is undecided.
 

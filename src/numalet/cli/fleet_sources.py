@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from numalet.cli import output, progress
 from numalet.cli.cluster_options import ClassOptions, ClusterOptions
 from numalet.cli.options import REQUIRED, Options, Part, argument, option
+from numalet.cli.output import RowsFormat
 from numalet.core.model import input_error
 from numalet.core.model.value import replace
 
@@ -21,13 +21,7 @@ if TYPE_CHECKING:
     from numalet.io.documents.pods.pod_shapes import PodShape
 
 
-class FleetFormat(StrEnum):
-    TABLE = "table"
-    CSV = "csv"
-    JSON = "json"
-
-
-OUTPUT: Final = option("How the answer is printed.", name="-o", default=FleetFormat.TABLE)
+OUTPUT: Final = option("How the answer is printed.", name="-o", default=RowsFormat.TABLE)
 POD: Final = argument(
     "A pod, Job or other workload (a file, '-' for the standard input), or what one asks for:"
     " nvidia.com/gpu=4,cpu=16,memory=128Gi.",

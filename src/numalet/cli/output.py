@@ -46,12 +46,13 @@ _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 
 
-class MatrixFormat(StrEnum):
-    """How a matrix of variants is printed."""
+class RowsFormat(StrEnum):
+    """How an answer that consists of rows is printed."""
 
     TABLE = "table"
     CSV = "csv"
     JSON = "json"
+    YAML = "yaml"
 
 
 class OutputFormat(StrEnum):
@@ -330,12 +331,13 @@ def complain(severity: Severity, text: str) -> None:
     sys.stderr.flush()
 
 
-def print_document(document: Struct | Mapping[str, Any], chosen: OutputFormat) -> None:
+def print_document(document: Struct | Mapping[str, Any], chosen: str) -> None:
+    """Print a document as YAML, or in any other form as JSON."""
     if not isinstance(document, Mapping):
         from numalet.insight.output import json_schema
 
         document = json_schema.plain(document)
-    if chosen is OutputFormat.YAML:
+    if chosen == OutputFormat.YAML:
         print_text(_as_yaml(document))
     else:
         import json

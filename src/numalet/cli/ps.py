@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from numalet.cli import output, streams
 from numalet.cli.agent_client import EXITS, OWN_API, AgentChoice
 from numalet.cli.options import Options, option, with_options
-from numalet.core.model.findings import BadInput
+from numalet.core.model import input_error
+from numalet.core.model.findings import BadInput, Location
 
 if TYPE_CHECKING:
     from numalet.io.agent_client.client import AgentClient
@@ -33,6 +34,7 @@ class Form(StrEnum):
     TABLE = "table"
     WIDE = "wide"
     JSON = "json"
+    YAML = "yaml"
 
 
 class PsOptions(Options):
@@ -46,6 +48,10 @@ def ps(options: PsOptions) -> None:
     """List the pods of an agent, or commands without one: NUMA nodes, CPUs, memory, alignment."""
     from numalet.cli.output import show_findings
 
+    if options.watch and options.output is Form.YAML:
+        raise input_error.Conflict(
+            "changes are lines of JSON; use -o json", where=Location("--watch")
+        ).bad_input()
     with options.agent.client() as client:
         try:
             listed = client.get(f"{OWN_API}/podplacements")
@@ -56,8 +62,10 @@ def ps(options: PsOptions) -> None:
             _print_commands(commands.placements, options.output)
             show_findings(commands.notes)
             return
-        if options.output is Form.JSON:
-            _print_json(client, listed, options.watch)
+        if options.output in (Form.JSON, Form.YAML) and not options.watch:
+            output.print_document(listed, options.output)
+        elif options.output is Form.JSON:
+            _print_changes(client, listed)
         else:
             _print_table(client, listed, options.watch, is_wide=options.output is Form.WIDE)
 
@@ -68,13 +76,13 @@ def _print_commands(items: Sequence[Mapping[str, Any]], form: Form) -> None:
 
     from numalet.cli.ps_view import PodTable
 
-    if form is Form.JSON:
+    if form in (Form.JSON, Form.YAML):
         listed = {
             "kind": "PodPlacementList",
             "apiVersion": OWN_API.removeprefix("/apis/"),
             "items": list(items),
         }
-        output.print_json(listed, indent=2)
+        output.print_document(listed, form)
     elif items:
         table = PodTable(items, datetime.now(UTC), is_wide=form is Form.WIDE)
         output.print_drawn(table.text(items))
@@ -82,10 +90,7 @@ def _print_commands(items: Sequence[Mapping[str, Any]], form: Form) -> None:
         output.say("No agent answers, and no commands run without one.")
 
 
-def _print_json(client: AgentClient, listed: Mapping[str, Any], watch: bool) -> None:
-    if not watch:
-        output.print_json(listed, indent=2)
-        return
+def _print_changes(client: AgentClient, listed: Mapping[str, Any]) -> None:
     for item in listed["items"]:
         output.print_json({"type": "ADDED", "object": item})
     for change in _changes(client, listed):

@@ -11,7 +11,7 @@ import typer
 
 from numalet.cli import node_options, output
 from numalet.cli.options import REQUIRED, Options, argument, option, with_options
-from numalet.cli.output import OutputFormat, print_document
+from numalet.cli.output import print_document
 
 if TYPE_CHECKING:
     from numalet.insight.output.replay_document import ReplayDocument, ReplayFileDocument
@@ -36,6 +36,7 @@ Exit status: 0 all scenarios passed, 1 a scenario failed, 2 invalid input.
 class ReplayOutput(StrEnum):
     TEXT = "text"
     JSON = "json"
+    YAML = "yaml"
 
 
 class ReplayOptions(Options):
@@ -122,7 +123,7 @@ class _Shown:
     def file_is_done(self, tally: ReplayFileDocument) -> None:
         self._tallies.append(tally)
         self._clear()
-        if self._output is ReplayOutput.JSON:
+        if self._output is not ReplayOutput.TEXT:
             return
         for cause, count in tally.skipped_because.items():
             output.print_line(f"{tally.file}: {count} skipped: {cause}")
@@ -134,8 +135,8 @@ class _Shown:
 
     def finished(self) -> int:
         """Print the summary; return the exit status."""
-        if self._output is ReplayOutput.JSON:
-            print_document(_summary(self._tallies), OutputFormat.JSON)
+        if self._output is not ReplayOutput.TEXT:
+            print_document(_summary(self._tallies), self._output)
         else:
             output.print_line(_counts(self._tallies))
         if any(tally.problems for tally in self._tallies):

@@ -27,7 +27,7 @@ def print_changes(upgrade: Upgrade) -> None:
     output.print_all(_drawn(upgrade))
 
 
-def print_document(upgrade: Upgrade, chosen: output.OutputFormat) -> None:
+def print_document(upgrade: Upgrade, chosen: str) -> None:
     """Print the document that ``numalet.upgrade/2`` describes."""
     from numalet.insight.output import upgrade_document
 

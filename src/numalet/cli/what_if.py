@@ -10,7 +10,7 @@ import typer
 from numalet.cli import drawing_options, node_options
 from numalet.cli import kubelet_options as kubelet
 from numalet.cli.options import Options, argument, option, with_options
-from numalet.cli.output import MatrixFormat
+from numalet.cli.output import RowsFormat
 from numalet.core.model.value import replace
 
 if TYPE_CHECKING:
@@ -75,9 +75,7 @@ class WhatIfOptions(Options):
     devices: node_options.DeviceOptions
     sizes: node_options.Sizes
     pod_choice: node_options.PodChoice
-    output: MatrixFormat = option(
-        "How the result is printed.", name="-o", default=MatrixFormat.TABLE
-    )
+    output: RowsFormat = option("How the result is printed.", name="-o", default=RowsFormat.TABLE)
     pictures: drawing_options.Page
     ignore_kubelet: bool = kubelet.IGNORE_KUBELET
     flags: kubelet.FlagsBesideTopology

@@ -6,11 +6,11 @@ Columns of the table with the same value in every row are shown once above it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, Final
 
 from numalet.cli import output
 from numalet.cli.breaking import Breakable
-from numalet.cli.output import MatrixFormat, OutputFormat
+from numalet.cli.output import RowsFormat
 from numalet.cli.tables import Column, Columns, table
 from numalet.core.config.behaviour import Mode
 from numalet.core.config.rules import StartStage
@@ -27,17 +27,15 @@ _MOST_NODES: Final = 4
 _MOST_REJECTED: Final = 20
 
 
-def show(rows: Sequence[VariantRow], seed: int, chosen: MatrixFormat) -> None:
+def show(rows: Sequence[VariantRow], seed: int, chosen: RowsFormat) -> None:
     match chosen:
-        case MatrixFormat.JSON:
-            document = Matrix("numalet.what-if/1", seed, [row.document for row in rows])
-            output.print_document(document, OutputFormat.JSON)
-        case MatrixFormat.CSV:
-            output.print_rows(matrix.table(row.document for row in rows))
-        case MatrixFormat.TABLE:
+        case RowsFormat.TABLE:
             output.print_all(_tables(rows))
+        case RowsFormat.CSV:
+            output.print_rows(matrix.table(row.document for row in rows))
         case _:
-            assert_never(chosen)
+            document = Matrix("numalet.what-if/1", seed, [row.document for row in rows])
+            output.print_document(document, chosen)
 
 
 def _tables(rows: Sequence[VariantRow]) -> Iterator[RenderableType]:

@@ -1,13 +1,15 @@
-"""Findings in the formats of code hosts and CI systems: SARIF, JUnit, GitHub commands.
+"""Findings in the formats of code hosts and CI systems: SARIF, JUnit, GitHub, GitLab.
 
 SARIF 2.1.0: every occurring code is a *rule* of the run, every finding a *result* with the file and
 line of its place. JUnit XML: one test is the start of the kubelet; each finding is a further test,
 which fails for an error, and in strict mode for a warning. Several checks are several suites.
 GitHub Actions: a command is one line, ``::error file=kubelet.yaml,line=7,title=CODE::MESSAGE``.
+GitLab: a report of Code Quality is a list of issues, each with the path and line of its place.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
 from urllib.parse import quote
@@ -28,10 +30,15 @@ _COMMANDS: Final = {
     Severity.WARNING: "warning",
     Severity.NOTE: "notice",
 }
+_GITLAB_SEVERITIES: Final = {
+    Severity.ERROR: "critical",
+    Severity.WARNING: "minor",
+    Severity.NOTE: "info",
+}
 _MOST_NAMED: Final = 4
 
 
-class SarifRow(Value):
+class PlacedRow(Value):
     """A finding, and the file that is used if it has none.
 
     ``combinations`` names its configurations and machines, if there are several.
@@ -42,7 +49,7 @@ class SarifRow(Value):
     combinations: tuple[str, ...] = ()
 
 
-def sarif_document(rows: Sequence[SarifRow], tool_version: str) -> dict[str, Any]:
+def sarif_document(rows: Sequence[PlacedRow], tool_version: str) -> dict[str, Any]:
     """Return the log: one run of this program with all results; paths are relative."""
     codes = list(dict.fromkeys(each.row.code for each in rows))
     # Reversed, so that the first row of a code describes its rule.
@@ -68,7 +75,7 @@ def _rule(row: FindingRow) -> dict[str, Any]:
     }
 
 
-def _result(each: SarifRow, index: int) -> dict[str, Any]:
+def _result(each: PlacedRow, index: int) -> dict[str, Any]:
     row = each.row
     result = {
         "ruleId": row.code,
@@ -91,17 +98,30 @@ def finding_text(row: FindingRow) -> str:
 
 def _locations(where: Location, main_file: str) -> list[dict[str, Any]]:
     location: dict[str, Any] = {}
-    file = where.document if is_file(where) else main_file
+    file, line = _line_of(where, main_file)
     if file:
-        # Code hosts require a line of a file, so a finding about a flag or the machine is at the
-        # first line of the main file, with a logical location.
-        line = where.line if is_file(where) and where.line is not None else 1
         artifact = {"artifactLocation": {"uri": quote(file)}}
         location["physicalLocation"] = {**artifact, "region": {"startLine": line}}
     names = [name for name in (where.path, "" if is_file(where) else where.document) if name]
     if names:
         location["logicalLocations"] = [{"fullyQualifiedName": name} for name in names]
     return [location] if location else []
+
+
+def _text_with_place(row: FindingRow) -> str:
+    """Return the text, with its place unless that is a file."""
+    text = finding_text(row)
+    return text if is_file(row.where) or not row.place else f"{row.place}: {text}"
+
+
+def _line_of(where: Location, main_file: str) -> tuple[str, int]:
+    """Return a file and a line of it, as code hosts require.
+
+    A finding about a flag or the machine is at the first line of the main file.
+    """
+    if not is_file(where):
+        return main_file, 1
+    return where.document, 1 if where.line is None else where.line
 
 
 def is_file(where: Location) -> bool:
@@ -160,12 +180,10 @@ def _add_tests(tests: Element, suite: JunitSuite, bad: Collection[Severity]) -> 
 def github_lines(rows: Sequence[FindingRow]) -> Iterator[str]:
     for row in rows:
         properties = {"title": row.code}
-        text = finding_text(row)
+        text = _text_with_place(row)
         if is_file(row.where):
             line = {} if row.where.line is None else {"line": str(row.where.line)}
             properties = {"file": row.where.document, **line, **properties}
-        elif row.place:
-            text = f"{row.place}: {text}"
         listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
         yield f"::{_COMMANDS[row.severity]} {listed}::{_data(text)}"
 
@@ -179,6 +197,26 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
+def gitlab_issues(rows: Iterable[PlacedRow]) -> list[dict[str, Any]]:
+    """Return the Code Quality report. An issue without any file is at the root folder."""
+    return [_issue(each) for each in rows]
+
+
+def _issue(each: PlacedRow) -> dict[str, Any]:
+    row = each.row
+    file, line = _line_of(row.where, each.main_file)
+    text = _text_with_place(row)
+    # GitLab compares two commits by fingerprint, so a finding that moves to another line keeps it.
+    identity = "\n".join((row.code, file, text))
+    return {
+        "description": text,
+        "check_name": row.code,
+        "fingerprint": hashlib.sha256(identity.encode()).hexdigest(),
+        "severity": _GITLAB_SEVERITIES[row.severity],
+        "location": {"path": file or ".", "lines": {"begin": line}},
+    }
+
+
 class NamedRows(Value):
     """The findings of one check, its name, and its main file, if it has one."""
 
@@ -187,7 +225,7 @@ class NamedRows(Value):
     main_file: str = ""
 
 
-def merged_rows(checks: Iterable[NamedRows]) -> tuple[SarifRow, ...]:
+def merged_rows(checks: Iterable[NamedRows]) -> tuple[PlacedRow, ...]:
     """Return every finding once, in order of its first check; its sentence names its checks."""
     # Most findings about a configuration are the same on every machine, and code hosts show only
     # the first few annotations.
@@ -199,7 +237,7 @@ def merged_rows(checks: Iterable[NamedRows]) -> tuple[SarifRow, ...]:
             if each.name not in names:
                 names.append(each.name)
     return tuple(
-        SarifRow(_labelled(row, names), main_file, tuple(names))
+        PlacedRow(_labelled(row, names), main_file, tuple(names))
         for (row, main_file), names in machines_of_row.items()
     )
 

@@ -13,7 +13,7 @@ from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases.release import Release, ReleaseRules
 from numalet.core.config.reservation import MemoryParts
 from numalet.core.config.rules import MemoryPolicy, TopologyPolicy
-from numalet.core.model.device_claims import NO_CLAIMS, ClaimDocuments
+from numalet.core.model.device_claims import NO_CLAIMS, ClaimDocuments, PlaceOf
 from numalet.core.model.findings import NOWHERE, Findings, Location
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.node_constraints import UNKNOWN_NODE, NodeIdentity
@@ -38,15 +38,15 @@ class Host(Value, kw_only=True):
 class LintSubject(Value, kw_only=True, dict=True):
     """The input of a rule.
 
-    ``numa_balancing`` is the value of ``kernel.numa_balancing``, if known. ``pod_places`` is the
-    source of a pod by uid.
+    ``numa_balancing`` is the value of ``kernel.numa_balancing``, if known. ``pod_places`` gives
+    by the uid of a pod the location of a path such as ``.spec`` in its manifest.
     """
 
     config: KubeletConfig
     machine: MachineInfo
     state_files: Mapping[str, str] = MappingProxyType({})
     pods: tuple[Pod, ...] = ()
-    pod_places: Mapping[str, Location] = MappingProxyType({})
+    pod_places: Mapping[str, PlaceOf] = MappingProxyType({})
     numa_balancing: int | None = None
     host: Host = Host()
     behaviour: Behaviour = EXACT
@@ -96,7 +96,19 @@ class LintSubject(Value, kw_only=True, dict=True):
         return self.config.topology_manager_policy != TopologyPolicy.NONE.value
 
     def place_of(self, pod: Pod, container: str) -> Location:
-        """Return the source of a container of a pod, as far as known."""
-        where = self.pod_places.get(pod.uid, NOWHERE)
+        """Return file and line of a container of a pod, or of the pod, as far as known."""
         path = f"pod {pod}, container {container}" if container else f"pod {pod}"
-        return replace(where, path=path)
+        at = self.pod_places.get(pod.uid)
+        return replace(at(_field(pod, container)) if at is not None else NOWHERE, path=path)
+
+
+def _field(pod: Pod, container: str) -> str:
+    """Return the path of a container in a manifest; of the name of the pod without one."""
+    lists = {"containers": pod.app_containers, "initContainers": pod.init_containers}
+    found = (
+        f".spec.{name}[{index}]"
+        for name, containers in lists.items()
+        for index, each in enumerate(containers)
+        if each.name == container
+    )
+    return next(found, ".metadata.name")

@@ -14,7 +14,7 @@ from typing import Final, Generic, TypeVar
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.releases.release import Release
 from numalet.core.model import machine_shape
-from numalet.core.model.findings import BadInput, Finding, Findings, Location
+from numalet.core.model.findings import BadInput, Finding, Findings
 from numalet.core.model.value import Value, field, replace
 from numalet.insight.lint import choosing, rows, rules
 from numalet.insight.lint.choosing import LintChoice
@@ -142,7 +142,6 @@ class CheckParts(Value):
     config: _Part[LoadedConfig]
     pods: _Part[LoadedPods]
     claims: _Part[LoadedClaims]
-    places: Mapping[str, Location]
     files: _Part[Mapping[str, str]]
     kubelet: UsedKubelet
 
@@ -182,8 +181,7 @@ def parts_of(pieces: CheckInputs) -> CheckParts:
     gathered = _read(partial(kubelet_config.gather, sources))
     config = _loaded(gathered, sources.release, sources.kubelets)
     files = _read(lambda: kubelet.files or _state_files(pieces))
-    places = {} if pods.value is None else _pod_places(pieces, inputs, pods.value)
-    return CheckParts(machine, gathered, config, pods, claims, places, files, kubelet)
+    return CheckParts(machine, gathered, config, pods, claims, files, kubelet)
 
 
 def with_release(parts: CheckParts, release: Release) -> CheckParts:
@@ -216,7 +214,6 @@ def check_each(
     pods = _read(lambda: _pods(pieces, inputs))
     claims = _read(lambda: device_claims.of_inputs(inputs.documents))
     files = _read(lambda: _state_files(pieces))
-    places = {} if pods.value is None else _pod_places(pieces, inputs, pods.value)
     choices = [(name, _machine_choice(pieces, name)) for name in named_machines]
     opened = [(name, choice, _read(choice.open)) for name, choice in choices]
     combinations = []
@@ -229,7 +226,7 @@ def check_each(
         for name, choice, machine in opened:
             own = replace(pieces, config=sources, machine=choice)
             kubelet = UsedKubelet(sources=sources)
-            parts = CheckParts(machine, gathered, config, pods, claims, places, files, kubelet)
+            parts = CheckParts(machine, gathered, config, pods, claims, files, kubelet)
             # An input that cannot be read spoils only the combinations that need it.
             result = _read(partial(_judged, own, parts))
             shown = None if path is None else str(path)
@@ -306,7 +303,7 @@ def subject_of(pieces: CheckInputs, parts: CheckParts) -> ReadSubject:
         machine=machine.info,
         state_files=files or {},
         pods=pods.pods,
-        pod_places=parts.places,
+        pod_places={uid: place.below for uid, place in pods.places.items()},
         numa_balancing=live_host.numa_balancing(machine.tree),
         host=live_host.host(machine.tree, config.config, is_live=pieces.machine.text is None),
         behaviour=config.behaviour,
@@ -359,21 +356,6 @@ def _pod_options(pieces: CheckInputs) -> PodOptions:
 
 def _state_files(pieces: CheckInputs) -> Mapping[str, str]:
     return {} if pieces.state_dir is None else state_directory.read(pieces.state_dir).files
-
-
-def _pod_places(pieces: CheckInputs, inputs: _Inputs, pods: LoadedPods) -> dict[str, Location]:
-    """Return the file of every pod, by uid."""
-    if len(inputs.documents) == 1:
-        ((path, _),) = inputs.documents
-        return {pod.uid: Location(path) for pod in pods.pods}
-    # Documents do not record their file, so the pods of each file are built again.
-    places: dict[str, Location] = {}
-    for path, documents in inputs.documents:
-        of_one = partial(pod_manifest.pods_of, [(path, documents)], _pod_options(pieces))
-        loaded = Findings().collect(of_one)
-        for pod in () if loaded is None else loaded.pods:
-            places.setdefault(pod.uid, Location(path))
-    return places
 
 
 def _in_state_file(pieces: CheckInputs, finding: Finding) -> Finding:

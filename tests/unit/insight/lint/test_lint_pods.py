@@ -9,6 +9,7 @@ import pytest
 
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.core.config.rules import CpuPolicy, CpuRules, NodeRules
+from numalet.core.model import value
 from numalet.core.model.findings import Finding, Location, Severity
 from numalet.core.model.machine_info import HugePages, MachineInfo
 from numalet.core.model.pod import Pod, QosClass
@@ -52,6 +53,21 @@ def empty(of: LintSubject) -> Node:
     node = starting.start(of).empty
     assert node is not None
     return node
+
+
+_LINES = {".metadata.name": 3, ".spec.initContainers[0]": 5, ".spec.containers[1]": 9}
+
+
+@pytest.mark.parametrize(("name", "line"), [("second", 9), ("first", 5), ("", 3)])
+def test_the_place_of_a_container_is_its_line_in_the_manifest(name: str, line: int) -> None:
+    two = pod("a", container("main"), container("second"), init("first", "1Gi"))
+    where = f"pod {two}, container {name}" if name else f"pod {two}"
+    assert subject(two).place_of(two, name) == Location(path=where)
+    placed = value.replace(
+        subject(two),
+        pod_places={two.uid: lambda field: Location("pods.yaml", field, _LINES[field])},
+    )
+    assert placed.place_of(two, name) == Location("pods.yaml", where, line)
 
 
 def test_pods_that_fit_are_not_reported() -> None:
@@ -105,7 +121,7 @@ def test_every_container_and_resource_that_is_too_large_is_reported() -> None:
 
 def test_the_place_of_a_pod_is_reported_as_far_as_it_is_known() -> None:
     vast = simple("vast", "20Gi")
-    of = replace(subject(vast), pod_places={"vast": Location("pods.yaml")})
+    of = value.replace(subject(vast), pod_places={"vast": lambda _: Location("pods.yaml")})
     (finding,) = rules.check(of).own
     assert finding.where == Location("pods.yaml", "pod default/vast, container c")
 

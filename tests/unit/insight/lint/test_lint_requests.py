@@ -169,7 +169,7 @@ def test_other_real_resources_are_not_slips(name: str) -> None:
 
 def test_a_name_is_reported_at_the_file_of_its_pod() -> None:
     asking = pod("p", container("c", {**FULL, "nvidia.com/gpus": "1"}))
-    places = {"p": Location("pods.yaml")}
+    places = {"p": lambda _: Location("pods.yaml")}
     (finding,) = found(asking, devices=GPU, pod_places=places)
     assert finding.where == Location("pods.yaml", "pod default/p, container c")
 

@@ -17,7 +17,7 @@ from numalet.core.findings.state_files import MemoryStateOtherPolicy
 from numalet.core.model.findings import NOWHERE, Finding, Location, Severity
 from numalet.core.model.go_text import GoText
 from numalet.insight.lint import formats, rows
-from numalet.insight.lint.formats import SarifRow
+from numalet.insight.lint.formats import PlacedRow
 from numalet.insight.lint.on_reservation import LintEvictionPercentage
 from numalet.insight.lint.rows import FindingRow
 from numalet.wording import kubelet_start
@@ -105,7 +105,7 @@ def test_every_start_error_has_a_rule_and_a_mend() -> None:
 
 def test_sarif_has_a_rule_for_every_code_and_a_result_for_every_finding() -> None:
     found = rows.rows([SUM, PERCENT, SUM])
-    log = formats.sarif_document([SarifRow(each) for each in found], "1.2.3")
+    log = formats.sarif_document([PlacedRow(each) for each in found], "1.2.3")
     (run,) = log["runs"]
 
     assert (log["version"], log["$schema"].rpartition("/")[2]) == ("2.1.0", "sarif-2.1.0.json")
@@ -119,7 +119,7 @@ def test_sarif_has_a_rule_for_every_code_and_a_result_for_every_finding() -> Non
 
 
 def test_sarif_locates_files_by_line_and_flags_by_name() -> None:
-    results = formats.sarif_document([SarifRow(each) for each in rows.rows([SUM, PERCENT])], "1")[
+    results = formats.sarif_document([PlacedRow(each) for each in rows.rows([SUM, PERCENT])], "1")[
         "runs"
     ][0]["results"]
     assert results[0]["locations"] == [
@@ -138,7 +138,7 @@ def test_sarif_locates_files_by_line_and_flags_by_name() -> None:
 
 def test_sarif_takes_places_without_line_or_file() -> None:
     found = (replace(BALANCING, where=Location("a b#.yaml")), BALANCING)
-    log = formats.sarif_document([SarifRow(each) for each in found], "1")
+    log = formats.sarif_document([PlacedRow(each) for each in found], "1")
     first, second = log["runs"][0]["results"]
     assert first["locations"] == [
         {
@@ -150,6 +150,27 @@ def test_sarif_takes_places_without_line_or_file() -> None:
     ]
     assert second["locations"] == []
     assert "fullDescription" not in log["runs"][0]["tool"]["driver"]["rules"][0]
+
+
+def test_gitlab_gets_a_line_of_a_file_for_every_finding() -> None:
+    found = rows.rows([SUM, PERCENT])
+    first, second = formats.gitlab_issues([PlacedRow(each, "main.yaml") for each in found])
+    assert first["description"] == formats.finding_text(found[0])
+    assert (first["check_name"], first["severity"]) == (SUM.code, "critical")
+    assert first["location"] == {"path": "kubelet.yaml", "lines": {"begin": 12}}
+    assert second["description"].startswith("--eviction-hard: ")
+    assert (second["severity"], second["location"]["path"]) == ("minor", "main.yaml")
+
+
+def test_a_finding_keeps_its_fingerprint_on_another_line() -> None:
+    odd = [replace(BALANCING, where=Location("a.yaml", "$.x", line)) for line in (None, 7)]
+    other = replace(odd[0], sentence="another")
+    issues = formats.gitlab_issues(map(PlacedRow, (*odd, other, BALANCING)))
+    lines = [(each["location"]["path"], each["location"]["lines"]["begin"]) for each in issues]
+    assert lines == [("a.yaml", 1), ("a.yaml", 7), ("a.yaml", 1), (".", 1)]
+    first, moved, *others = (each["fingerprint"] for each in issues)
+    assert first == moved
+    assert len({first, *others}) == 3
 
 
 @pytest.mark.parametrize(

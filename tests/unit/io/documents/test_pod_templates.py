@@ -188,3 +188,27 @@ def test_a_version_in_which_there_is_no_such_kind_is_refused(kind: str, version:
 )
 def test_a_list_whose_items_are_misspelt_is_not_an_empty_one(text: str, found: list[str]) -> None:
     assert [code for code, _ in codes_of(text)] == found
+
+
+def test_the_place_of_a_pod_is_its_template() -> None:
+    job = {"template": TEMPLATE}
+    cron = yaml.safe_dump(
+        {
+            "kind": "CronJob",
+            "metadata": {"name": "night"},
+            "spec": {"jobTemplate": {"spec": job}},
+        }
+    )
+    listed = {"kind": "List", "items": [yaml.safe_load(workload("Job"))]}
+    text = "---\n".join([workload("DaemonSet"), cron, yaml.safe_dump(listed)])
+    loaded = pod_manifest.read_pods(text, "f.yaml")
+    assert [loaded.places[pod.uid].path for pod in loaded.pods] == [
+        "$.spec.template",
+        "$.spec.jobTemplate.spec.template",
+        "$.items[0].spec.template",
+    ]
+    first = loaded.places[loaded.pods[0].uid].below(".spec.containers[0]")
+    assert (first.document, first.line) == (
+        "f.yaml",
+        1 + workload("DaemonSet").splitlines().index("      - name: a"),
+    )

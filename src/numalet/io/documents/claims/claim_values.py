@@ -58,7 +58,7 @@ class ClaimReading(Value):
     gated: list[GatedField] = field(default_factory=list)
 
     def at(self, path: str) -> Location:
-        return self.place._replace(path=self.place.path + path).location
+        return self.place.below(path)
 
     def note(self, names: Sequence[str], value: Mapping[str, Any], path: str) -> None:
         """Record the fields that are set; the API server treats false and empty as not set."""

@@ -71,14 +71,15 @@ class LoadedPods(Value, kw_only=True):
     """The pods in the order of the input, with notes and the number of skipped objects.
 
     By uid: ``rejected`` has the recorded rejections of pods that are read as new, ``waiting`` are
-    unscheduled pods, ``finished`` are ended ones. ``kubelets`` are those of the Node objects in the
-    input.
+    unscheduled pods, ``finished`` are ended ones; ``places`` has the object or template of each
+    pod. ``kubelets`` are those of the Node objects in the input.
     """
 
     pods: tuple[Pod, ...] = ()
     rejected: Mapping[str, RecordedRejection] = MappingProxyType({})
     waiting: frozenset[str] = frozenset()
     finished: frozenset[str] = frozenset()
+    places: Mapping[str, Place] = MappingProxyType({})
     ignored: Mapping[Ignored, int] = MappingProxyType({})
     notes: tuple[Finding, ...] = ()
     kubelets: tuple[KubeletAtHand, ...] = ()
@@ -200,6 +201,7 @@ def _load(objects: Sequence[KubeObject], options: PodOptions, findings: Findings
     ignored: Counter[Ignored] = Counter()
     pods: list[Pod] = []
     rejected: dict[str, RecordedRejection] = {}
+    places: dict[str, Place] = {}
     # Pods may share a name in a manifest; the position makes their generated uids differ.
     positions: Counter[tuple[str, str, str]] = Counter()
     for each, standing in zip(objects, standings, strict=True):
@@ -212,7 +214,10 @@ def _load(objects: Sequence[KubeObject], options: PodOptions, findings: Findings
         if cause is not None:
             ignored[cause] += 1
         elif pod_templates.is_workload(each.kind):
-            pods.extend(pod_templates.expand(each.kind, each.value, each.place, findings))
+            expanded = pod_templates.expand(each.kind, each.value, each.place, findings)
+            pods.extend(expanded)
+            of_template = pod_templates.template_place(each.kind, each.place)
+            places |= {pod.uid: of_template for pod in expanded}
         else:
             identity = PodIdentity(
                 position=positions[each.key],
@@ -220,18 +225,16 @@ def _load(objects: Sequence[KubeObject], options: PodOptions, findings: Findings
                 among_many=len(objects) >= _MANY,
             )
             positions[each.key] += 1
-            pod = pod_document.decode_pod(each.value, each.place, identity, findings)
+            pod = _decoded(each, identity, options, findings)
             reason = pod_history.rejection(each.value)
-            static_uid = pod_history.static_uid(each.value)
-            if pod is not None and options.run and static_uid is not None:
-                # The kubelet and its state files know the static pod, not its mirror.
-                pod = replace(pod, uid=static_uid)
             if pod is not None and reason is not None:
                 rejected[pod.uid] = reason
                 pod = replace(pod, phase="Pending")
             if pod is not None and standing is PodStanding.NOT_SCHEDULED:
                 waiting.add(pod.uid)
-            pods.extend(() if pod is None else (pod,))
+            if pod is not None:
+                places[pod.uid] = each.place
+                pods.append(pod)
     _check_one_node(pods, options, findings)
     _check_uids_differ(pods, findings)
     findings.raise_errors()
@@ -242,10 +245,22 @@ def _load(objects: Sequence[KubeObject], options: PodOptions, findings: Findings
         rejected=rejected,
         waiting=frozenset(waiting),
         finished=frozenset(finished),
+        places=places,
         ignored=counts,
         notes=findings.all,
         kubelets=tuple(_kubelets(objects)),
     )
+
+
+def _decoded(
+    each: KubeObject, identity: PodIdentity, options: PodOptions, findings: Findings
+) -> Pod | None:
+    pod = pod_document.decode_pod(each.value, each.place, identity, findings)
+    static_uid = pod_history.static_uid(each.value)
+    if pod is not None and options.run and static_uid is not None:
+        # The kubelet and its state files know the static pod, not its mirror.
+        return replace(pod, uid=static_uid)
+    return pod
 
 
 def _kubelets(objects: Iterable[KubeObject]) -> Iterator[KubeletAtHand]:

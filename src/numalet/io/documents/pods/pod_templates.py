@@ -75,6 +75,16 @@ def expand(
     return tuple(_replica(first, workload, index) for index in range(count))
 
 
+def template_place(kind: str, place: Place) -> Place:
+    return _spec_place(kind, place).member("template")
+
+
+def _spec_place(kind: str, place: Place) -> Place:
+    """The place of the spec with the template; that of a CronJob is the spec of its Jobs."""
+    at_spec = place.member("spec")
+    return at_spec.member("jobTemplate").member("spec") if kind == "CronJob" else at_spec
+
+
 def is_workload(kind: str) -> bool:
     return kind in _COUNTS
 
@@ -83,10 +93,9 @@ def _read(
     kind: str, value: Mapping[Any, Any], place: Place, from_server: bool, findings: Findings
 ) -> _Workload | None:
     # The check has found the types of all members right.
-    at_spec = place.member("spec")
+    at_spec = _spec_place(kind, place)
     metadata, spec = value.get("metadata") or {}, value.get("spec") or {}
     if kind == "CronJob":
-        at_spec = at_spec.member("jobTemplate").member("spec")
         job = (spec.get("jobTemplate") or {}).get("spec") or {}
         spec = {**job, "suspend": True} if spec.get("suspend") else job
     name = metadata.get("name")

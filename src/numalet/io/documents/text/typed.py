@@ -48,6 +48,10 @@ class Place(NamedTuple):
     def location(self) -> Location:
         return Location(self.document, self.path, self.lines(self.path))
 
+    def below(self, path: str) -> Location:
+        """Return the location of a path such as ``.spec.containers[0]`` below this place."""
+        return self._replace(path=self.path + path).location
+
 
 def decode(value: object, shape: type[T], place: Place, findings: Findings) -> T | None:
     try:
