@@ -7,8 +7,8 @@ from typing import Any
 
 from numalet.cli import main
 
-_OBJECTS = {("publish",)}
-"""Commands that print Kubernetes objects, by default as YAML."""
+_FILES = {("publish",), ("fleet", "classes")}
+"""Commands that print objects or a file, by default as YAML."""
 
 
 def _formats(command: Any, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], set[str]]]:
@@ -24,7 +24,7 @@ def test_a_command_that_prints_json_prints_yaml() -> None:
     assert len(formats) > 20
     assert {words for words, each in formats.items() if not {"json", "yaml"} <= each} == set()
     neither = {words for words, each in formats.items() if not {"table", "text"} & each}
-    assert neither == _OBJECTS
+    assert neither == _FILES
 
 
 def test_answers_that_are_rows_can_be_csv() -> None:
