@@ -49,7 +49,7 @@ def _of_agent(each: Definition) -> list[str]:
 
 
 def _of_publisher() -> list[list[str]]:
-    nothing: Any = SimpleNamespace(writers=())
+    nothing: Any = SimpleNamespace(writers=(), pods=None)
     return [
         [
             f"`{each.name}{'_total' if each.type == 'counter' else ''}`",
