@@ -59,7 +59,7 @@ def draw(
         link=link,
         cells=has_cells,
     )
-    picture = _picture(pen, width)
+    picture = empty_picture(pen, width)
     top = margins.legend(pen, picture, width)
     is_above = 0 < len(pen.holders) <= _MOST_ABOVE
     if is_above:
@@ -88,7 +88,7 @@ def draw(
     return svg.text_of(picture)
 
 
-def _picture(pen: Pen, width_px: int) -> Element:
+def empty_picture(pen: Pen, width_px: int) -> Element:
     """Return the root: a group with a name and a summary, because an image cannot have links."""
     picture = svg.root(width_px, 0, pen.chart.title, STYLE, "node")
     picture.set("role", "group")

@@ -42,9 +42,11 @@ async def test_the_first_screen_answers_in_its_order() -> None:
     async with _client(Shown(_view())) as client:
         text = (await client.get("/")).text
     headings = [
-        text.index(f'<h2 id="{name}">') for name in ("healthy", "room", "holders", "refused")
+        text.index(f'<h2 id="{name}">') for name in ("room", "holders", "healthy", "refused")
     ]
-    assert headings == sorted(headings)
+    assert [text.index('<ul class="strip">'), *headings] == sorted(
+        [text.index('<ul class="strip">'), *headings]
+    )
     assert "Something needs attention." in text
     assert "Do this." in text
     assert "NUMA node 1 has the most room" in text
@@ -312,8 +314,8 @@ async def test_of_many_numa_nodes_those_with_most_room_come_first() -> None:
     async with _client(Shown(shown_nodes.view_of(config, node, []))) as client:
         text = (await client.get("/")).text
     first, _, others = text.partition('<details id="other-rooms">')
-    assert re.findall(r'<tr id="room-(\d+)"', first) == [str(at) for at in range(1, 9)]
-    assert re.findall(r'<tr id="room-(\d+)"', others) == ["0", "9", "10", "11"]
+    assert re.findall(r'<g id="room-(\d+)"', first) == [str(at) for at in range(1, 9)]
+    assert re.findall(r'<g id="others-(\d+)"', others) == ["0", "9", "10", "11"]
     assert "4 more" in others
 
 
@@ -322,7 +324,7 @@ async def test_the_nodes_of_a_memory_group_say_that_no_pod_gets_memory_of_one_al
     wide = [guaranteed("wide", 2, 40 * GIB)]
     async with _client(Shown(shown_nodes.view_of(config, node, wide))) as client:
         text = (await client.get("/")).text
-    assert text.count("memory only together with") == 2
+    assert text.count(">one group with ") == 2
     assert "NUMA node 2 has the most room" in text
     assert "of one of them alone" not in text
 
@@ -410,10 +412,28 @@ async def test_a_bar_is_hatched_for_what_is_reserved_and_filled_for_what_is_used
         r'<span class="used" style="width:([0-9.]+)%"',
         text,
     )
-    words, wide = bars[0]
-    figures = re.fullmatch(r"CPUs of NUMA node 0: (\d+) in use, (\d+) reserved, (\d+) free", words)
-    assert figures is not None, words
-    used, reserved, free = map(int, figures.groups())
-    assert reserved == 1
-    assert float(wide) == round(100 * used / (used + reserved + free), 1)
+    assert dict(bars)["CPUs: 13 of 31 free"] == "56.2"
+    assert dict(bars)["Memory: 51Gi of 63Gi free"] == "18.8"
+    # The legend has one of each, and words beside it.
+    assert [wide for words, wide in bars if words in ("hatched", "filled", "empty")] == [
+        "0.0", "100.0", "0.0",
+    ]  # fmt: skip
     assert "<meter" not in text
+
+
+async def test_the_pods_that_hold_most_have_the_letters_of_the_drawing() -> None:
+    view = _view()
+    config, node = shown_nodes.started(shape="2n40c1t")
+    many = [guaranteed(f"pod-{at:02}", 1, GIB) for at in range(41)]
+    async with _client(Shown(view)) as client:
+        text = (await client.get("/")).text
+        narrow = (await client.get("/?width=narrow")).text
+    async with _client(Shown(shown_nodes.view_of(config, node, many))) as client:
+        crowded = (await client.get("/")).text
+    chips = re.findall(r'<li id="holder-uid-([^"]*)".*?color:var\(--on-hue-(\d)\)">(\w)<', text)
+    assert chips == [("web-0", "1", "A"), ("web-1", "2", "B")]
+    assert "NUMA 0 · CPUs " in text
+    assert 'class="letter on-hue-1"' in text
+    assert 'viewBox="-1 -1 366 ' in narrow
+    assert "These are the 40 that hold most." in crowded
+    assert "All 41 pods" in crowded

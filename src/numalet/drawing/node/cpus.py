@@ -54,6 +54,17 @@ def mark(pen: Pen, group: Element, blocks: Sequence[NumaBlock], place: Box) -> f
     return _bar(pen, group, block.node_id, cells, below)
 
 
+def mark_bar(pen: Pen, group: Element, block: NumaBlock, place: Box) -> float:
+    """Mark the CPUs of one NUMA node as a bar below their numbers; return the lower end."""
+    if not block.cpus:
+        return place.top
+    words = _counts(pen, block.cpus)
+    below = Box(place.left, pen.paragraph(group, words, place), place.width, BAR_PX)
+    end = _bar(pen, group, block.node_id, block.cpus, below)
+    pen.rect(group, below, "bar", words)
+    return end + _GAP_PX
+
+
 def _use_words(pen: Pen, cell: CpuCell) -> str:
     if cell.use is CpuUse.EXCLUSIVE:
         return f"exclusive to {pen.pod_title(cell.pod_uid)}"

@@ -39,8 +39,11 @@ def elsewhere(pen: Pen) -> list[MapDevice]:
     return [each for each in pen.chart.devices if each.nodes not in known]
 
 
-def mark(pen: Pen, group: Element, devices: Iterable[MapDevice], place: Box) -> float:
-    """Mark devices, by resource; return the lower end."""
+def mark(
+    pen: Pen, group: Element, devices: Iterable[MapDevice], place: Box,
+    *, most_chips: int = _MOST_CHIPS,
+) -> float:  # fmt: skip
+    """Mark devices, by resource; more than ``most_chips`` are a bar. Return the lower end."""
     by_resource: dict[str, list[MapDevice]] = {}
     for each in devices:
         by_resource.setdefault(each.resource, []).append(each)
@@ -49,7 +52,7 @@ def mark(pen: Pen, group: Element, devices: Iterable[MapDevice], place: Box) -> 
         line = f"{resource}: {_counts(some)}"
         end = pen.paragraph(group, line, Box(place.left, top, place.width))
         below = Box(place.left, end, place.width)
-        top = (_chips if len(some) <= _MOST_CHIPS else _bar)(pen, group, some, below)
+        top = (_chips if len(some) <= most_chips else _bar)(pen, group, some, below)
     return top
 
 

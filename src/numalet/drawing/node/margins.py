@@ -37,7 +37,7 @@ _IN_TITLES: Final = (
 def legend(pen: Pen, picture: Element, width_px: int) -> float:
     """Draw the meaning of the used patterns; return the lower end."""
     left, top = 0.0, 0.0
-    for css_class, words in _legend_rows(pen):
+    for css_class, words in legend_rows(pen):
         wide = min(_SWATCH_PX + 4 + svg.text_width_px(words, "small") + 1, width_px)
         if left and left + wide > width_px:
             left, top = 0.0, top + LINE_PX + 4
@@ -161,7 +161,7 @@ def distance_words(pen: Pen, node_id: int) -> str:
     return f"distance {'; '.join(listed)}"
 
 
-def _legend_rows(pen: Pen) -> list[tuple[str, str]]:
+def legend_rows(pen: Pen) -> list[tuple[str, str]]:
     cells = {cell.use for node in pen.chart.nodes for cell in node.cpus}
     bars = [bar for node in pen.chart.nodes for bar in node.memory]
     unheld = dict.fromkeys([pen.chart.memory] if bars else [])

@@ -42,7 +42,6 @@ class RoomRow(Value, kw_only=True):
     total_bytes: int
     memory: tuple[MemoryBar, ...]
     devices: Mapping[str, tuple[int, int]]
-    reserved_cpus: int = 0
     together_with: tuple[int, ...] = ()
 
     @property
@@ -146,7 +145,6 @@ def _row(chart: NodeMap, block: NumaBlock) -> RoomRow:
         ),
         memory=block.memory if chart.memory is Unheld.FREE else (),
         devices=devices,
-        reserved_cpus=uses.count(CpuUse.RESERVED),
         together_with=tuple(
             each
             for group in chart.groups
