@@ -16,7 +16,14 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from numalet.core.model.value import Value
-from numalet.dashboard import fleet_pages, history_pages, node_pages, pod_pages, what_if_pages
+from numalet.dashboard import (
+    fleet_pages,
+    history_pages,
+    node_pages,
+    overview,
+    pod_pages,
+    what_if_pages,
+)
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.entrance import TOKEN_SECONDS, Entrance, Sessions
 from numalet.dashboard.live import LiveEvents, Revisions
@@ -34,7 +41,14 @@ def design_routes(shown: ShownSources) -> list[Route]:
         palette = templating.trusted(design.palette())
         nodes = {name: templating.trusted(drawn) for name, drawn in design.nodes().items()}
         return shown.page(
-            "design.html", title="Design", palette=palette, states=states, nodes=nodes
+            "design.html",
+            title="Design",
+            palette=palette,
+            states=states,
+            nodes=nodes,
+            rooms={name: templating.trusted(drawn) for name, drawn in design.rooms().items()},
+            tiles=overview.SAMPLES,
+            **history_pages.sample(),
         )
 
     return [Route("/design", tokens_and_states)]
@@ -64,6 +78,7 @@ _STATIC: Final = {
     "tables.css": "text/css",
     "print.css": "text/css",
     "lighting.js": "text/javascript",
+    "cursor.js": "text/javascript",
     "copy.js": "text/javascript",
     "live.js": "text/javascript",
     "moving.js": "text/javascript",

@@ -1,28 +1,32 @@
-"""The history page: admitted and refused pods, and free resources over time."""
+"""The history page: what happened to pods, below charts of decisions and of used resources."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
-from typing import Final
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from numalet.core.model import resources
 from numalet.dashboard import history_points
 from numalet.dashboard.answers import ShownSources
-from numalet.dashboard.sources import HistoryPoint
+from numalet.dashboard.sources import ELSEWHERE, Happened, HistoryEvent, HistoryPoint
 from numalet.drawing import time_charts
 from numalet.drawing.charts import Unit
 from numalet.drawing.time_charts import TimeBucket, TimeSeries, TimeSpan
 from numalet.pages import templating
-from numalet.wording import numbers
 
 HOURS: Final = (1, 6, 24, 48)
 _BUCKETS: Final = 24
+_MOST_STRIPS: Final = 12
+_MOST_EVENTS: Final = 2000
 _LONGEST_GAP_SECONDS: Final = 180
 """Without points for longer, the server was not running."""
+_NARROW_PX: Final = 364
+_WIDE_PX: Final = 960
 
 
 def routes(shown: ShownSources) -> list[Route]:
@@ -33,8 +37,10 @@ def routes(shown: ShownSources) -> list[Route]:
     async def page(request: Request) -> Response:
         text = request.query_params.get("hours", "1")
         hours = next((each for each in HOURS if str(each) == text), HOURS[0])
+        width = request.query_params.get("width", "")
         now = shown.clock()
         points = [each for each in source.history() if each.at >= now - timedelta(hours=hours)]
+        events = [event for each in points for event in each.events]
         span = TimeSpan(now.timestamp() - hours * 3600, now.timestamp())
         return shown.page(
             "history.html",
@@ -42,61 +48,88 @@ def routes(shown: ShownSources) -> list[Route]:
             page="/history",
             hours=hours,
             choices=HOURS,
+            width=width,
             is_empty=not points,
-            drawings=[templating.trusted(each) for each in _drawings(points, span)],
-            rows=_rows(points, span),
+            charts=charts(points, span, _NARROW_PX if width == "narrow" else _WIDE_PX),
+            events=events[: -_MOST_EVENTS - 1 : -1],
+            event_count=len(events),
+            known={row.title for row in source.view().rows},
         )
 
     return [Route("/history", page)]
 
 
-def _drawings(points: Sequence[HistoryPoint], span: TimeSpan) -> list[str]:
-    if not points:
-        return []
+def charts(points: Sequence[HistoryPoint], span: TimeSpan, width_px: int) -> dict[str, Any]:
+    """Return the drawings with their common axis of time: its ends, and where it begins."""
     counts = [
         TimeBucket(start, end, (("admitted", sum(each.admitted for each in of)), *refused.items()))
         for start, end, of in _buckets(points, span)
         for refused in (history_points.sums(of),)
     ]
-    # The keys of all points: the machine may have changed in between.
-    keys = list(dict.fromkeys(key for each in points for key in each.reserved_bytes))
-    drawings = [time_charts.counts_over_time("Admitted, and refused by reason", counts, span)]
-    for resource in dict.fromkeys(resource for _, resource in keys):
-        own = [key for key in keys if key[1] == resource]
-        title, series = (
-            f"Reserved {resource} per NUMA node",
-            [_reserved(points, key) for key in own],
+    drawings = [
+        time_charts.counts_over_time(
+            "Admitted, and refused by reason", counts, span, width_px=width_px
         )
-        drawings.append(time_charts.steps_over_time(title, series, span, Unit.BYTES))
+    ]
+    if strips := _strips(points):
+        title = "What pods have alone, on each NUMA node"
+        drawings.append(time_charts.steps_over_time(title, strips, span, width_px=width_px))
+    return {
+        "drawings": [templating.trusted(each) for each in drawings],
+        "span": span,
+        "left": time_charts.LEFT_PX / width_px,
+        "width": width_px,
+    }
+
+
+def _strips(points: Sequence[HistoryPoint]) -> list[TimeSeries]:
+    """Return used amounts by resource and NUMA node, or by resource if there are many."""
+    # The keys of all points: the machine may have changed in between.
+    keys = sorted({key for each in points for key in each.used}, key=lambda key: (key[1], key[0]))
+    named: dict[str, list[tuple[int, str]]] = {}
+    for node, resource in keys:
+        name = "CPUs" if resource == resources.CPU else resource
+        if len(keys) <= _MOST_STRIPS:
+            name += ", NUMA node " + (str(node) if node != ELSEWHERE else "not one alone")
+        named.setdefault(name, []).append((node, resource))
+    strips = []
+    for name, some in named.items():
+        _, resource = some[0]
+        scale = 1000 if resource == resources.CPU else 1
+        unit = Unit.BYTES if resources.is_memory_type(resource) else Unit.COUNT
+        figures = [
+            (each, sum(each.used.get(key, 0) for key in some) / scale)
+            if any(key in each.used for key in some)
+            else (each, None)
+            for each in points
+        ]
+        last = points[-1]
+        most = sum(last.used.get(key, 0) + last.free.get(key, 0) for key in some) / scale
+        strips.append(_series(name, figures, most or None, unit))
     if any(each.misplaced_bytes for each in points):
-        series = [_series("misplaced", [(each, each.misplaced_bytes) for each in points])]
-        drawings.append(time_charts.steps_over_time("Misplaced memory", series, span, Unit.BYTES))
-    return drawings
-
-
-def _reserved(points: Sequence[HistoryPoint], key: tuple[int, str]) -> TimeSeries:
-    figures = [(each, each.reserved_bytes.get(key)) for each in points]
-    return _series(f"NUMA node {key[0]}", figures, _most(points[-1], key))
-
-
-def _most(last: HistoryPoint, key: tuple[int, str]) -> int | None:
-    """Return the allocatable amount, if the last point has it."""
-    reserved, free = last.reserved_bytes.get(key), last.free_bytes.get(key)
-    return None if reserved is None or free is None else reserved + free
+        figures = [(each, each.misplaced_bytes) for each in points]
+        strips.append(_series("misplaced memory", figures, None, Unit.BYTES))
+    return strips
 
 
 def _series(
-    name: str, figures: Sequence[tuple[HistoryPoint, int | None]], most: float | None = None
+    name: str,
+    figures: Sequence[tuple[HistoryPoint, float | None]],
+    most: float | None,
+    unit: Unit,
 ) -> TimeSeries:
-    """Return steps that end at a gap."""
+    """Return steps that end at a gap, without those that change nothing."""
     corners: list[tuple[float, float | None]] = []
+    last = 0.0
     for each, figure in figures:
         moment = each.at.timestamp()
-        if corners and moment - corners[-1][0] > _LONGEST_GAP_SECONDS:
+        if corners and moment - last > _LONGEST_GAP_SECONDS:
             # The last value is drawn for the longest gap, then the line breaks.
-            corners.append((corners[-1][0] + _LONGEST_GAP_SECONDS, None))
-        corners.append((moment, figure))
-    return TimeSeries(name, tuple(corners), most)
+            corners.append((last + _LONGEST_GAP_SECONDS, None))
+        if not corners or corners[-1][1] != figure:
+            corners.append((moment, figure))
+        last = moment
+    return TimeSeries(name, tuple(corners), most, unit)
 
 
 def _buckets(
@@ -113,23 +146,23 @@ def _buckets(
     ]
 
 
-def _rows(points: Sequence[HistoryPoint], span: TimeSpan) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = []
-    for _, _, of in reversed(_buckets(points, span)):
-        if not of:
-            continue
-        last, refused = of[-1], history_points.sums(of)
-        rows.append(
-            (
-                f"{last.at:%Y-%m-%d %H:%M:%S} (UTC)",
-                str(sum(each.admitted for each in of)),
-                ", ".join(f"{name} {count}" for name, count in refused.items()) or "0",
-                "; ".join(
-                    f"{node} {resource}: {numbers.rounded_size(size)} reserved,"
-                    f" {numbers.rounded_size(last.free_bytes.get((node, resource), 0))} free"
-                    for (node, resource), size in last.reserved_bytes.items()
-                ),
-                numbers.rounded_size(last.misplaced_bytes),
-            )
-        )
-    return rows
+_BEGAN: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)
+_SAMPLE: Final = [
+    HistoryPoint(
+        _BEGAN + timedelta(minutes=7 * at),
+        at % 3,
+        {"TopologyAffinityError": 1} if what is Happened.REFUSED else {},
+        {(0, "cpu"): 1000 * at, (0, "memory"): at << 30},
+        {(0, "cpu"): 8000 - 1000 * at, (0, "memory"): 8 - at << 30},
+        0,
+        (HistoryEvent(_BEGAN + timedelta(minutes=7 * at), what, "ns/pod", "about it"),),
+    )
+    for at, what in enumerate(Happened)
+]
+"""A history with every kind of event, for the page of the design."""
+
+
+def sample() -> dict[str, Any]:
+    span = TimeSpan(_BEGAN.timestamp(), _BEGAN.timestamp() + 3600)
+    events = [event for each in reversed(_SAMPLE) for event in each.events]
+    return {"charts": charts(_SAMPLE, span, _WIDE_PX), "events": events}

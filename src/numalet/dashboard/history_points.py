@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from numalet.core.model import resources
 from numalet.core.model.findings import WarningFinding
 from numalet.core.model.value import replace
-from numalet.dashboard.sources import HistoryPoint, NodeView
-from numalet.insight.maps.node_map import Unheld
+from numalet.dashboard.sources import (
+    ELSEWHERE,
+    Happened,
+    HistoryEvent,
+    HistoryPoint,
+    Level,
+    NodeView,
+    PodRow,
+)
+from numalet.insight.maps import finding, room
+from numalet.insight.maps.node_map import DeviceUse
+from numalet.wording import numbers
 
 
 class DashboardHistoryStopped(WarningFinding):
@@ -35,41 +47,92 @@ WHOLE: Final = timedelta(hours=2)
 """Older points are thinned to one for each ``THINNED``."""
 
 THINNED: Final = timedelta(minutes=1)
+_MOST_WORDS: Final = 300
+_ENDED: Final = ("Completed", "Succeeded")
 
 
 def point(before: NodeView, after: NodeView, at: datetime) -> HistoryPoint:
-    """Return the figures of ``after``, and the decisions since ``before``."""
+    """Return the figures of ``after``, and what happened since ``before``."""
     # A pod that is tried again has one uid and two outcomes, so both are compared.
     known = {(row.pod.uid, row.is_rejected) for row in before.rows}
-    refused: dict[str, int] = {}
-    admitted = 0
-    for row in after.rows:
-        if (row.pod.uid, row.is_rejected) in known:
-            continue
-        if row.is_rejected:
-            refused[row.reason] = refused.get(row.reason, 0) + 1
-        else:
-            admitted += 1
-    # Without a manager there is no amount per NUMA node.
-    nodes = after.chart.nodes if after.chart.memory is Unheld.FREE else ()
-    bars = {(node.node_id, bar.resource): bar for node in nodes for bar in node.memory}
+    new = [row for row in after.rows if (row.pod.uid, row.is_rejected) not in known]
+    reasons = Counter(row.reason for row in new if row.is_rejected)
+    amounts = _amounts(after)
     return HistoryPoint(
         at=at,
-        admitted=admitted,
-        refused_by_reason=refused,
-        reserved_bytes={key: bar.allocatable_bytes - bar.free_bytes for key, bar in bars.items()},
-        free_bytes={key: bar.free_bytes for key, bar in bars.items()},
+        admitted=len(new) - reasons.total(),
+        refused_by_reason=dict(reasons),
+        used={key: used for key, (used, _) in amounts.items()},
+        free={key: free for key, (_, free) in amounts.items()},
         misplaced_bytes=sum(
             each.misplaced_bytes or 0 for row in after.rows for each in row.containers
         ),
+        events=tuple(_events(before, after, at)),
     )
 
 
+def _amounts(view: NodeView) -> dict[tuple[int, str], tuple[int, int]]:
+    """Return used and free amounts of what is allocated per NUMA node, and of devices."""
+    amounts: dict[tuple[int, str], tuple[int, int]] = {}
+    for row in room.rooms(view.chart):
+        if row.cpus and row.free_cpus is not None:
+            used = row.cpus - row.free_cpus
+            amounts[row.node_id, resources.CPU] = (1000 * used, 1000 * row.free_cpus)
+        for bar in row.memory:
+            used = bar.allocatable_bytes - bar.free_bytes
+            amounts[row.node_id, bar.resource] = (used, bar.free_bytes)
+    for device in view.chart.devices:
+        key = (device.nodes[0] if len(device.nodes) == 1 else ELSEWHERE, device.resource)
+        used, free = amounts.get(key, (0, 0))
+        is_used, is_free = device.state is DeviceUse.IN_USE, device.state is DeviceUse.FREE
+        amounts[key] = (used + is_used, free + is_free)
+    return amounts
+
+
+def _events(before: NodeView, after: NodeView, at: datetime) -> Iterator[HistoryEvent]:
+    old = {row.pod.uid: row for row in before.rows}
+    held = {pod.uid: pod for pod in after.chart.pods}
+    for row in after.rows:
+        was = old.pop(row.pod.uid, None)
+        if row.is_rejected:
+            if was is None or not was.is_rejected:
+                words = f"{row.reason}: {row.why or row.message}"
+                yield HistoryEvent(at, Happened.REFUSED, row.title, words[:_MOST_WORDS])
+            continue
+        if was is None or was.is_rejected:
+            was = None
+            has = held.get(row.pod.uid)
+            words = "" if has is None else finding.holdings([has])
+            yield HistoryEvent(at, Happened.ADMITTED, row.title, words[:_MOST_WORDS])
+        for what, words in _changes(was, row):
+            yield HistoryEvent(at, what, row.title, words[:_MOST_WORDS])
+    for row in old.values():
+        if not row.is_rejected:
+            yield HistoryEvent(at, Happened.REMOVED, row.title)
+
+
+def _changes(was: PodRow | None, row: PodRow) -> Iterator[tuple[Happened, str]]:
+    """Yield what became of an admitted pod; without an earlier row nothing has restarted."""
+    restarts = {} if was is None else {each.name: each.restarts or 0 for each in was.containers}
+    for each in row.containers:
+        if (each.restarts or 0) > restarts.get(each.name, each.restarts or 0):
+            count = numbers.counted(each.restarts or 0, "restart")
+            yield Happened.RESTARTED, f"{each.name}: {each.last_end or 'has ended'}; {count}"
+    if was is not None and was.status == row.status:
+        return
+    ends = [f"{each.name}: {each.last_end}" for each in row.containers if each.last_end]
+    words = "; ".join([row.status, *ends])
+    if row.level is Level.BAD and (was is None or was.level is not Level.BAD):
+        yield Happened.CRASHED, words
+    elif row.status in _ENDED:
+        yield Happened.ENDED, words
+
+
 def differs(first: HistoryPoint, second: HistoryPoint) -> bool:
-    """Return whether a pod was decided on between the points, or a figure changed."""
-    return bool(second.admitted or second.refused_by_reason) or (
-        (first.reserved_bytes, first.free_bytes, first.misplaced_bytes)
-        != (second.reserved_bytes, second.free_bytes, second.misplaced_bytes)
+    """Return whether something happened between the points, or a figure changed."""
+    return bool(second.events) or (
+        (first.used, first.free, first.misplaced_bytes)
+        != (second.used, second.free, second.misplaced_bytes)
     )
 
 
@@ -90,11 +153,12 @@ def thinned(points: Sequence[HistoryPoint], now: datetime) -> list[HistoryPoint]
 
 
 def _together(first: HistoryPoint, second: HistoryPoint) -> HistoryPoint:
-    """Return the second point with the counts of both."""
+    """Return the second point with the counts and events of both."""
     return replace(
         second,
         admitted=first.admitted + second.admitted,
         refused_by_reason=sums((first, second)),
+        events=first.events + second.events,
     )
 
 
@@ -110,9 +174,12 @@ def written(of: HistoryPoint) -> str:
     figures = {
         "admitted": of.admitted,
         "refused": dict(of.refused_by_reason),
-        "reserved": _by_text(of.reserved_bytes),
-        "free": _by_text(of.free_bytes),
+        "reserved": _by_text(of.used),
+        "free": _by_text(of.free),
         "misplaced": of.misplaced_bytes,
+        "events": [
+            (each.at.timestamp(), each.what.value, each.pod, each.words) for each in of.events
+        ],
     }
     return json.dumps(figures, separators=(",", ":"))
 
@@ -125,20 +192,27 @@ def read(at: datetime, text: str) -> HistoryPoint:
             at=at,
             admitted=int(figures["admitted"]),
             refused_by_reason={str(name): int(n) for name, n in figures["refused"].items()},
-            reserved_bytes=_by_key(figures["reserved"]),
-            free_bytes=_by_key(figures["free"]),
+            used=_by_key(figures["reserved"]),
+            free=_by_key(figures["free"]),
             misplaced_bytes=int(figures["misplaced"]),
+            # Points of earlier versions have no events.
+            events=tuple(
+                HistoryEvent(
+                    datetime.fromtimestamp(when, UTC), Happened(what), str(pod), str(words)
+                )
+                for when, what, pod, words in figures.get("events", ())
+            ),
         )
     except (
         ValueError, KeyError, TypeError, AttributeError,
         # JSON allows Infinity, and deep nesting exceeds the recursion limit.
-        OverflowError, RecursionError,
+        OverflowError, RecursionError, OSError,
     ) as error:  # fmt: skip
         raise ValueError(f"no point of a history: {error}") from None
 
 
-def _by_text(sizes: Mapping[tuple[int, str], int]) -> dict[str, int]:
-    return {f"{node} {resource}": size for (node, resource), size in sizes.items()}
+def _by_text(amounts: Mapping[tuple[int, str], int]) -> dict[str, int]:
+    return {f"{node} {resource}": size for (node, resource), size in amounts.items()}
 
 
 def _by_key(sizes: Mapping[str, Any]) -> dict[tuple[int, str], int]:

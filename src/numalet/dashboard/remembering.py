@@ -16,7 +16,14 @@ from numalet.core.model.value import replace
 from numalet.dashboard import history_points, node_views
 from numalet.dashboard.history import NodeHistory
 from numalet.dashboard.history_points import DashboardHistoryStopped
-from numalet.dashboard.sources import HistoryPoint, NodeSource, NodeView, SourceKind
+from numalet.dashboard.sources import (
+    Happened,
+    HistoryEvent,
+    HistoryPoint,
+    NodeSource,
+    NodeView,
+    SourceKind,
+)
 
 SAMPLE_SECONDS: Final = 10.0
 PAUSE_SECONDS: Final = 1.0
@@ -99,6 +106,11 @@ class _Sampler:
         view, now = self.node.source.view(), self.clock()
         point = history_points.point(self.before, view, now)
         last = self._last
+        if last is None:
+            kept = self.node.kept.points()
+            words = f"The last figures before are of {kept[-1].at:%H:%M:%S} (UTC)." if kept else ""
+            began = HistoryEvent(now, Happened.BEGAN, "", words)
+            point = replace(point, events=(began, *point.events))
         is_due = last is None or (now - last.at).total_seconds() >= self.sample_seconds
         if last is None or is_due or history_points.differs(last, point):
             await asyncio.to_thread(self.node.kept.add, point)

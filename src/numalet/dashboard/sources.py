@@ -131,18 +131,43 @@ class NodeView(Value, kw_only=True):
     by_uid: Mapping[str, PodRow] = MappingProxyType({})
 
 
-class HistoryPoint(Value):
-    """Figures at one time; bytes by NUMA node and memory type.
+ELSEWHERE: Final = -1
 
-    ``admitted`` and ``refused_by_reason`` count pods since the point before.
+
+class Happened(Enum):
+    BEGAN = "began"
+    ADMITTED = "admitted"
+    REFUSED = "refused"
+    CRASHED = "crashed"
+    RESTARTED = "restarted"
+    ENDED = "ended"
+    REMOVED = "removed"
+
+
+class HistoryEvent(Value):
+    """What happened to a pod, or to the dashboard's server if ``pod`` is empty."""
+
+    at: datetime
+    what: Happened
+    pod: str
+    words: str = ""
+
+
+class HistoryPoint(Value):
+    """Figures at one time, and the events since the point before.
+
+    ``used`` and ``free`` are amounts by NUMA node and resource: CPUs in thousandths, sizes in
+    bytes; ``ELSEWHERE`` stands for devices of several NUMA nodes. ``admitted`` and
+    ``refused_by_reason`` count pods since the point before.
     """
 
     at: datetime
     admitted: int
     refused_by_reason: Mapping[str, int]
-    reserved_bytes: Mapping[tuple[int, str], int]
-    free_bytes: Mapping[tuple[int, str], int]
+    used: Mapping[tuple[int, str], int]
+    free: Mapping[tuple[int, str], int]
     misplaced_bytes: int
+    events: tuple[HistoryEvent, ...] = ()
 
 
 class NodeSource(Protocol):

@@ -9,9 +9,9 @@ from typing import Final
 
 from numalet.core.model.machine_queries import NodeClass
 from numalet.core.model.value import replace
-from numalet.drawing import node_drawing, svg, tokens
+from numalet.drawing import node_drawing, room_drawing, svg, tokens
 from numalet.drawing.node.pen import STYLE
-from numalet.insight.maps import finding
+from numalet.insight.maps import finding, room
 from numalet.insight.maps.node_map import (
     ColoursBy,
     DeviceUse,
@@ -110,6 +110,17 @@ def nodes() -> dict[str, str]:
         )
         for at, (name, (colours_by, words)) in enumerate(shown.items())
     }  # fmt: skip
+
+
+def rooms() -> dict[str, str]:
+    """Draw the rows of NUMA nodes, wide and narrow."""
+    rows = room.rooms(_NODE)
+    return {
+        name: room_drawing.draw(
+            _NODE, rows, link=lambda _: "#main", width_px=width_px, prefix=f"rows-{name}-", best=1
+        )
+        for name, width_px in (("wide", 960), ("narrow", 364))
+    }
 
 
 def palette(width_px: int = 960) -> str:

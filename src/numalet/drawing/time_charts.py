@@ -1,4 +1,6 @@
-"""Charts over time: steps of a figure as small multiples, and counts by name as columns.
+"""Charts over time: strips of figures below one another, and counts by name as columns.
+
+All have the same place for the same time, so that one cursor can cross them.
 
 Times are seconds since the epoch, and shown in UTC; the caller passes the current time.
 """
@@ -13,11 +15,13 @@ from numalet.core.model.value import Value
 from numalet.drawing import charts, sheets, svg
 from numalet.drawing.charts import Scale, Unit
 
-_CHART_PX: Final = 148
-_COLUMN_PX: Final = 280
-_BETWEEN_PX: Final = 24
+LEFT_PX: Final = 48
+"""The width of the labels before the axis of time."""
+_STRIP_PX: Final = 56
+_BAR_PX: Final = (22, 48)
+"""Top and ground of a strip's figures."""
+_AXIS_PX: Final = 20
 _GROUND_PX: Final = 104
-_TOP_PX: Final = 32
 _NAMED_HUES: Final = 6
 
 
@@ -31,6 +35,7 @@ class TimeSeries(Value):
     name: str
     points: tuple[tuple[float, float | None], ...]
     most: float | None = None
+    unit: Unit = Unit.COUNT
 
 
 class TimeSpan(Value):
@@ -41,75 +46,60 @@ class TimeSpan(Value):
 
 
 def steps_over_time(
-    title: str,
-    series: Sequence[TimeSeries],
-    span: TimeSpan,
-    unit: Unit = Unit.COUNT,
-    *,
-    width_px: int = 960,
+    title: str, series: Sequence[TimeSeries], span: TimeSpan, *, width_px: int = 960
 ) -> str:
-    """Draw a small chart for each series, all on one scale, so that they are comparable."""
-    columns = max(1, min(len(series), (width_px + _BETWEEN_PX) // (_COLUMN_PX + _BETWEEN_PX)))
-    each_px = (width_px - (columns - 1) * _BETWEEN_PX) // columns
-    rows = -(-len(series) // columns)
-    height_px = sheets.TITLE_PX + rows * _CHART_PX
-    picture = sheets.picture(width_px, height_px, title, steps_fact(series, unit), "steps")
+    """Draw a strip for each series, as high as its limit: filled is used, empty is free."""
+    height_px = sheets.TITLE_PX + len(series) * _STRIP_PX + _AXIS_PX
+    picture = sheets.picture(width_px, height_px, title, steps_fact(series), "steps")
     sheets.heading(picture, title, width_px)
-    most = max((_most(one) for one in series), default=0.0)
-    ticks = charts.ticks(most, unit, 2)
+    across = _Across(span, LEFT_PX, width_px)
     for at, one in enumerate(series):
-        left_px = at % columns * (each_px + _BETWEEN_PX)
-        top_px = sheets.TITLE_PX + at // columns * _CHART_PX
+        top_px = sheets.TITLE_PX + at * _STRIP_PX
+        steps = ";".join(f"{moment:.0f} {_said(one, value)}" for moment, value in one.points)
         group = svg.add(
-            picture, "g", transform=f"translate({left_px} {top_px})", data_series=one.name
-        )
-        _steps(group, one, span, unit, ticks, each_px)
+            picture, "g", transform=f"translate(0 {top_px})", data_series=one.name,
+            data_steps=steps,
+        )  # fmt: skip
+        _strip(group, one, across)
+    axis = svg.add(picture, "g", transform=f"translate(0 {height_px - _AXIS_PX - 4})")
+    _times(axis, across, 0)
     return svg.text_of(picture)
 
 
-def steps_fact(series: Sequence[TimeSeries], unit: Unit) -> str:
-    last = [f"{one.name} {_last(one, unit)}" for one in series]
+def steps_fact(series: Sequence[TimeSeries]) -> str:
+    last = [f"{one.name} {_last(one)}" for one in series]
     return f"now: {', '.join(last)}" if last else "nothing to show"
 
 
-def _last(one: TimeSeries, unit: Unit) -> str:
-    value = one.points[-1][1] if one.points else None
+def _said(one: TimeSeries, value: float | None) -> str:
     if value is None:
         return "not known"
-    of = "" if one.most is None else f" of {unit.written(one.most)}"
-    return f"{unit.written(value)}{of}"
+    of = "" if one.most is None else f" of {one.unit.written(one.most)}"
+    return f"{one.unit.written(value)}{of}"
 
 
-def _most(one: TimeSeries) -> float:
-    return max([one.most or 0.0, *(value for _, value in one.points if value is not None)])
+def _last(one: TimeSeries) -> str:
+    return _said(one, one.points[-1][1] if one.points else None)
 
 
-def _steps(
-    group: Element,
-    one: TimeSeries,
-    span: TimeSpan,
-    unit: Unit,
-    ticks: tuple[float, ...],
-    width_px: int,
-) -> None:
-    labels = [unit.written(tick) for tick in ticks]
-    label_px = max(svg.text_width_px(label, "small") for label in labels) + 8
-    scale = Scale(ticks, _GROUND_PX, _TOP_PX)
-    last = _last(one, unit)
-    svg.add(group, "text", last, css_class="end", x=width_px, y=16)
-    name = svg.shortened_text(one.name, width_px - svg.text_width_px(last) - 12, is_bold=True)
-    svg.add(group, "text", name, css_class="strong", x=0, y=16)
-    for tick, label in zip(ticks, labels, strict=True):
-        y = scale.at_px(tick)
-        svg.add(group, "line", css_class="grid", x1=label_px, y1=y, x2=width_px, y2=y)
-        svg.add(group, "text", label, css_class="small end", x=label_px - 8, y=y + 4)
-    across = _Across(span, label_px, width_px)
-    for run in _runs(one, span):
+def _strip(group: Element, one: TimeSeries, across: _Across) -> None:
+    top_px, ground_px = _BAR_PX
+    last = _last(one)
+    svg.add(group, "text", last, css_class="end now", x=across.end_px, y=16)
+    # The figure beside the name changes with the cursor.
+    name = svg.shortened_text(one.name, (across.end_px - across.start_px) * 0.6)
+    svg.named(svg.add(group, "text", name, x=across.start_px, y=16), one.name)
+    known = [value for _, value in one.points if value is not None]
+    scale = Scale((0.0, one.most or max([*known, 1.0])), ground_px, top_px)
+    for run in _runs(one, across.span):
         line = [(across.at_px(moment), scale.at_px(value)) for moment, value in run]
-        mark = svg.add(group, "path", css_class="area", d=_path(line, _GROUND_PX))
+        svg.add(
+            group, "rect", css_class="free", x=line[0][0], y=top_px,
+            width=line[-1][0] - line[0][0], height=ground_px - top_px,
+        )  # fmt: skip
+        mark = svg.add(group, "path", css_class="area", d=_path(line, ground_px))
         svg.named(mark, f"{one.name}: {last}")
         svg.add(group, "path", css_class="step", d=_path(line))
-    _times(group, across, _GROUND_PX)
 
 
 class _Across(Value):
@@ -191,12 +181,11 @@ def counts_over_time(
     most = max((sum(count for _, count in each.counts) for each in buckets), default=0)
     ticks = charts.ticks(most, Unit.COUNT, 2)
     labels = [Unit.COUNT.written(tick) for tick in ticks]
-    label_px = max(svg.text_width_px(label, "small") for label in labels) + 8
-    scale, across = Scale(ticks, _GROUND_PX, 16), _Across(span, label_px, width_px)
+    scale, across = Scale(ticks, _GROUND_PX, 16), _Across(span, LEFT_PX, width_px)
     for tick, label in zip(ticks, labels, strict=True):
         y = scale.at_px(tick)
-        svg.add(group, "line", css_class="grid", x1=label_px, y1=y, x2=width_px, y2=y)
-        svg.add(group, "text", label, css_class="small end", x=label_px - 8, y=y + 4)
+        svg.add(group, "line", css_class="grid", x1=LEFT_PX, y1=y, x2=width_px, y2=y)
+        svg.add(group, "text", label, css_class="small end", x=LEFT_PX - 8, y=y + 4)
     for bucket in buckets:
         _column(group, bucket, classes, scale, across)
     _times(group, across, _GROUND_PX)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sqlite3
@@ -27,7 +28,14 @@ from numalet.dashboard import history_pages, history_points
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.history import SCHEMA, NodeHistory
 from numalet.dashboard.remembering import RememberingNode, remembering
-from numalet.dashboard.sources import HistoryPoint, NodeView, PodRow, SourceKind
+from numalet.dashboard.sources import (
+    Happened,
+    HistoryEvent,
+    HistoryPoint,
+    NodeView,
+    PodRow,
+    SourceKind,
+)
 from numalet.insight.maps import node_map
 from numalet.insight.maps.node_map import Unheld
 
@@ -40,8 +48,8 @@ def _point(seconds: float, admitted: int = 0, **refused: int) -> HistoryPoint:
         at=_AT + timedelta(seconds=seconds),
         admitted=admitted,
         refused_by_reason=refused,
-        reserved_bytes={(0, "memory"): 2**30, (1, "hugepages-2Mi"): 0},
-        free_bytes={(0, "memory"): 2**31, (1, "hugepages-2Mi"): 2**21},
+        used={(0, "memory"): 2**30, (1, "hugepages-2Mi"): 0},
+        free={(0, "memory"): 2**31, (1, "hugepages-2Mi"): 2**21},
         misplaced_bytes=4096,
     )
 
@@ -93,15 +101,21 @@ def test_a_point_counts_what_the_view_before_had_not() -> None:
     before, after = _view(old), _view(old, new, refused)
     made = history_points.point(before, after, _AT)
     assert (made.admitted, made.refused_by_reason) == (1, {"UnexpectedAdmission": 1})
-    assert set(made.free_bytes) == {(0, "memory"), (1, "memory")}
+    assert set(made.free) == {(0, "memory"), (1, "memory")}
     still = history_points.point(after, after, _AT)
     assert history_points.differs(still, made)
     assert not history_points.differs(made, still)
 
 
 def test_points_come_back_from_their_text() -> None:
-    made = _point(0, 2, TopologyAffinityError=3)
-    assert history_points.read(made.at, history_points.written(made)) == made
+    event = HistoryEvent(_AT, Happened.REFUSED, "ns/pod", "Odd: why")
+    made = replace(_point(0, 2, TopologyAffinityError=3), events=(event,))
+    text = history_points.written(made)
+    assert history_points.read(made.at, text) == made
+    # A point of an earlier version.
+    figures = json.loads(text)
+    del figures["events"]
+    assert history_points.read(made.at, json.dumps(figures)) == replace(made, events=())
     for text in ("", "[]", "{}", '{"admitted": 1, "refused": 2}'):
         with pytest.raises(ValueError, match="no point"):
             history_points.read(_AT, text)
@@ -111,6 +125,9 @@ def test_old_points_are_thinned_and_lose_no_count() -> None:
     points = [_point(10 * at, 1, Odd=1) for at in range(60)]
     kept = history_points.thinned(points, _AT + timedelta(hours=3))
     assert len(kept) == 10
+    event = HistoryEvent(_AT, Happened.ENDED, "ns/pod")
+    both = [replace(each, events=(event,)) for each in points[:2]]
+    assert history_points.thinned(both, _AT + timedelta(hours=3))[0].events == (event, event)
     assert sum(each.admitted for each in kept) == 60
     assert history_points.sums(kept) == {"Odd": 60}
     assert kept[-1].at == points[-1].at
@@ -330,12 +347,15 @@ async def test_the_pods_of_a_simulated_node_are_in_its_first_point(tmp_path: Pat
             await asyncio.sleep(0.001)
         (first,) = node.history()
     assert (first.admitted, first.refused_by_reason) == (1, {"Odd": 1})
+    assert [(each.what.value, each.pod) for each in first.events] == [
+        ("began", ""), ("admitted", "default/a"), ("refused", "default/c"),
+    ]  # fmt: skip
 
 
 def test_a_node_without_the_memory_manager_has_no_amounts_per_numa_node() -> None:
     view = replace(_view(), chart=replace(_view().chart, memory=Unheld.SHARED))
     made = history_points.point(view, view, _AT)
-    assert (dict(made.reserved_bytes), dict(made.free_bytes)) == ({}, {})
+    assert (dict(made.used), dict(made.free)) == ({}, {})
 
 
 def test_a_history_that_stopped_is_a_note_of_the_view() -> None:
@@ -415,15 +435,18 @@ def _client(points: Sequence[HistoryPoint]) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://dashboard")
 
 
-async def test_the_page_has_charts_and_a_table() -> None:
-    points = [_point(-7200), _point(0, 2, TopologyAffinityError=1), _point(10), _point(1500)]
+async def test_the_page_has_charts_and_the_events_of_its_hours() -> None:
+    points = [
+        replace(each, events=(HistoryEvent(each.at, Happened.ENDED, "ns/pod"),))
+        for each in (_point(-7200), _point(0, 2, TopologyAffinityError=1), _point(1500))
+    ]
     async with _client(points) as client:
         page = await client.get("/history")
-        assert page.text.count("<svg") == 4
+        assert page.text.count("<svg") == 2
         assert "TopologyAffinityError 1" in page.text
-        assert "2026-01-01 12:25:00 (UTC)" in page.text
-        assert "2026-01-01 10:00" not in page.text
-        assert "2026-01-01 10:00" in (await client.get("/history?hours=6")).text
+        assert "<span>2026-01-01</span> <span>12:25:00 (UTC)" in page.text
+        assert "<span>10:00:00 (UTC)" not in page.text
+        assert "<span>10:00:00 (UTC)" in (await client.get("/history?hours=6")).text
         assert (await client.get("/history?hours=x")).status_code == 200
 
 

@@ -21,18 +21,21 @@ def test_steps_hold_until_the_next_figure_and_gaps_are_left_out() -> None:
     lines = [each.attrib["d"] for each in picture.iter() if each.attrib.get("class") == "step"]
     assert [line.count("L") for line in lines] == [3, 1]
     assert picture[1].text == "now: node 0 1"
+    grounds = [each for each in picture.iter() if each.attrib.get("class") == "free"]
+    assert len(grounds) == 2
 
 
-def test_small_multiples_stand_side_by_side_where_there_is_room() -> None:
-    series = [TimeSeries(f"node {at}", ((36000.0, at * GI),), 4.0 * GI) for at in range(3)]
-    heights = []
-    for width_px in (400, 1600):
-        picture = ElementTree.fromstring(
-            time_charts.steps_over_time("Free", series, HOUR, Unit.BYTES, width_px=width_px)
-        )
-        heights.append(float(picture.attrib["height"]))
-    assert heights == [28 + 3 * 148, 28 + 148]
+def test_strips_are_below_one_another_and_as_high_as_their_limits() -> None:
+    series = [
+        TimeSeries(f"node {at}", ((36000.0, at * GI),), 4.0 * GI, Unit.BYTES) for at in range(3)
+    ]
+    picture = ElementTree.fromstring(time_charts.steps_over_time("Used", series, HOUR))
+    assert float(picture.attrib["height"]) == 28 + 3 * 56 + 20
     assert picture[1].text == "now: node 0 0 of 4Gi, node 1 1Gi of 4Gi, node 2 2Gi of 4Gi"
+    steps = [each.attrib["data-steps"] for each in picture.iter() if "data-steps" in each.attrib]
+    assert steps == ["36000 0 of 4Gi", "36000 1Gi of 4Gi", "36000 2Gi of 4Gi"]
+    areas = [each.attrib["d"] for each in picture.iter() if each.attrib.get("class") == "area"]
+    assert [area.split("L")[1] for area in areas] == ["48 48", "48 41.5", "48 35"]
 
 
 def test_a_series_without_figures_is_not_known() -> None:

@@ -1,0 +1,140 @@
+"""The history: what happened to pods, amounts by resource, and the page of both."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import httpx
+from starlette.applications import Starlette
+
+from numalet.core.model.pod import Pod
+from numalet.core.snapshot.placement import Placement
+from numalet.dashboard import history_pages, history_points, node_views
+from numalet.dashboard.answers import ShownSources
+from numalet.dashboard.sources import (
+    ELSEWHERE,
+    Happened,
+    HistoryEvent,
+    HistoryPoint,
+    NodeView,
+    PodRow,
+)
+from running.dashboards import ChangingNode
+from values import node_charts, shown_nodes
+from values.shown_nodes import AT as _AT
+
+
+def _view(*rows: PodRow) -> NodeView:
+    config, node = shown_nodes.started()
+    return replace(shown_nodes.view_of(config, node, []), rows=rows)
+
+
+def _point(seconds: float) -> HistoryPoint:
+    return HistoryPoint(_AT + timedelta(seconds=seconds), 0, {}, {}, {}, 0)
+
+
+def _client(points: Sequence[HistoryPoint], *rows: PodRow) -> httpx.AsyncClient:
+    source = ChangingNode(_view(*rows))
+    source.keep(points)
+    shown = ShownSources(node=source, fleet=None, clock=lambda: _AT + timedelta(minutes=30))
+    app = Starlette(routes=list(history_pages.routes(shown)))
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://dashboard")
+
+
+def _row(name: str, status: str, restarts: int = 0, last_end: str = "") -> PodRow:
+    container = node_views.container("app", Placement(frozenset(), (), {}), "", restarts, last_end)
+    return PodRow(pod=Pod(uid=name, name=name), status=status, containers=(container,))
+
+
+def _happened(before: NodeView, after: NodeView) -> list[tuple[str, str, str]]:
+    events = history_points.point(before, after, _AT).events
+    return [(each.what.value, each.pod, each.words) for each in events]
+
+
+def test_an_event_says_what_became_of_a_pod() -> None:
+    refused = PodRow(
+        pod=Pod(uid="c", name="c"), status="Rejected", reason="Odd", message="m", why="why"
+    )
+    before = _view(
+        _row("crashes", "Running"), _row("again", "CrashLoopBackOff", 1), _row("job", "Running"),
+        _row("gone", "Running"), _row("still", "Error"),
+        replace(refused, pod=Pod(uid="x", name="x")),
+    )  # fmt: skip
+    after = _view(
+        _row("crashes", "CrashLoopBackOff", last_end="exit code 3, Error"),
+        _row("again", "Running", 2, "exit code 3, Error"),
+        _row("job", "Completed"),
+        _row("still", "CrashLoopBackOff"),
+        _row("new", "Running", 5),
+        refused,
+    )
+    assert _happened(before, after) == [
+        ("crashed", "default/crashes", "CrashLoopBackOff; app: exit code 3, Error"),
+        ("restarted", "default/again", "app: exit code 3, Error; 2 restarts"),
+        ("ended", "default/job", "Completed"),
+        ("admitted", "default/new", ""),
+        ("refused", "default/c", "Odd: why"),
+        ("removed", "default/gone", ""),
+    ]
+    assert _happened(after, after) == []
+
+
+def test_a_pod_that_is_tried_again_is_admitted_and_one_that_crashes_at_once_has_crashed() -> None:
+    refused = replace(_row("a", "Rejected"), reason="Odd", message="m")
+    assert _happened(_view(refused), _view(_row("a", "Error"))) == [
+        ("admitted", "default/a", ""), ("crashed", "default/a", "Error"),
+    ]  # fmt: skip
+    assert _happened(_view(_row("a", "Running")), _view(refused)) == [
+        ("refused", "default/a", "Odd: m")
+    ]
+    assert _happened(_view(_row("a", "Running")), _view(_row("a", "Running", 1))) == [
+        ("restarted", "default/a", "app: has ended; 1 restart")
+    ]
+
+
+def test_a_point_has_cpus_memory_and_devices() -> None:
+    config, node = shown_nodes.started()
+    empty = shown_nodes.view_of(config, node, [])
+    view = shown_nodes.view_of(config, node, [shown_nodes.guaranteed("web", 4, 2**30)])
+    made = history_points.point(empty, view, _AT)
+    assert (made.used[0, "cpu"], made.free[0, "cpu"]) == (4000, 11000)
+    assert (made.used[0, "memory"], made.free[1, "memory"]) == (2**30, 32 * 2**30)
+    assert made.events[0].words.startswith("CPUs ")
+    devices = history_points.point(view, replace(view, chart=node_charts.held()), _AT)
+    gpus = {key: (devices.used[key], devices.free[key]) for key in devices.used if "gpu" in key[1]}
+    assert gpus == {(0, "nvidia.com/gpu"): (1, 1), (1, "nvidia.com/gpu"): (0, 1)}
+    assert devices.free[ELSEWHERE, "example.com/nic"] == 2
+
+
+async def test_the_page_lists_events_the_last_first_with_a_link_where_the_pod_is() -> None:
+    pods = ("default/here", "default/gone", "unknown pod 42db31cc")
+    points = [
+        replace(_point(at), events=(HistoryEvent(_point(at).at, Happened.REFUSED, pod, "Odd: x"),))
+        for at, pod in enumerate(pods)
+    ]
+    async with _client(points, _row("here", "Running")) as client:
+        text = (await client.get("/history")).text
+    assert re.findall(r'<tr data-key="[^"]*" data-at="([0-9.]+)">', text) == [
+        str((_AT + timedelta(seconds=at)).timestamp()) for at in (2, 1, 0)
+    ]
+    assert re.findall(r'<a href="(/pods/[^"]*)"', text) == ["/pods/default/here"]
+    assert "<span>2026-01-01</span> <span>12:00:02 (UTC)" in text
+    assert "Odd: x" in text
+
+
+async def test_many_figures_are_summed_over_the_numa_nodes_and_equal_ones_are_one_step() -> None:
+    used = {(node, name): 1000 for node in range(8) for name in ("cpu", "memory")}
+    points = [replace(_point(60 * at), used=used, free=used) for at in range(4)]
+    points.append(replace(points[0], at=_AT + timedelta(minutes=20), used={}))
+    points[1] = replace(points[1], used={})
+    async with _client([replace(each, misplaced_bytes=0) for each in points]) as client:
+        text = (await client.get("/history")).text
+    steps = dict(re.findall(r'data-series="([^"]*)" data-steps="([^"]*)"', text))
+    assert [*steps] == ["CPUs", "memory"]
+    start = int(_AT.timestamp())
+    assert steps["CPUs"] == (
+        f"{start} 8 of 8;{start + 60} not known;{start + 120} 8 of 8;{start + 360} not known"
+    )
