@@ -1,7 +1,7 @@
 """Pools of a fleet as heat maps: a node is a cell, divided into its NUMA nodes.
 
 The darker a part, the more of it is used, as in a bar. A trap node has a triangle, an undecided
-node is hatched, a node that gets no new pods is crossed, and one that does not allocate the
+node is dotted, a node that gets no new pods is crossed, and one that does not allocate the
 resource per NUMA node is dashed and undivided. Cells are links, and smaller for larger pools, so
 that 5,000 nodes fit in one picture. A cell that stands for several nodes shows their number, and is
 wider the more they are.
@@ -32,7 +32,7 @@ _STYLE: Final = (
         for at, share in enumerate((0, 25, 50, 75, 100))
     )
     + "svg.heat .unknown{fill:url(#numalet-unknown)}"
-    "svg.heat .hatch{stroke:var(--kept);stroke-width:1.5}"
+    "svg.heat .dot{fill:var(--ink-2)}"
     "svg.heat .trap{fill:var(--bad);stroke:var(--paper);stroke-width:1}"
     "svg.heat .closed{stroke:var(--ink);stroke-width:1.5}"
     "svg.heat .frame{fill:none;stroke:var(--line)}"
@@ -82,7 +82,7 @@ def draw(pools: Sequence[HeatPool], resource: str, *, width_px: int = 960) -> st
     )
     # Cells are links, and elements of an image cannot have the focus.
     picture.set("role", "group")
-    _hatching(picture)
+    _dots(picture)
     _legend(picture, resource, width_px, cells)
     top_px = _LEGEND_PX
     for pool, places, pool_px in zip(pools, placed, heights, strict=True):
@@ -150,13 +150,13 @@ def _pool_height(places: Sequence[_Place], cell_px: int) -> int:
     return _HEADING_PX + rows * (cell_px + _gap_px(cell_px)) + _POOL_GAP_PX
 
 
-def _hatching(picture: Element) -> None:
+def _dots(picture: Element) -> None:
     definitions = svg.add(picture, "defs")
     pattern = svg.add(
         definitions, "pattern", id="numalet-unknown", width=4, height=4,
-        patternUnits="userSpaceOnUse", patternTransform="rotate(45)",
+        patternUnits="userSpaceOnUse",
     )  # fmt: skip
-    svg.add(pattern, "line", css_class="hatch", x1=0, y1=0, x2=0, y2=4)
+    svg.add(pattern, "circle", css_class="dot", cx=2, cy=2, r=0.8)
 
 
 def _legend(picture: Element, resource: str, width_px: int, cells: Sequence[HeatCell]) -> None:
