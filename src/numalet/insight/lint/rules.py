@@ -16,7 +16,9 @@ from numalet.insight.lint import (
     on_claim_devices,
     on_claim_documents,
     on_claims,
+    on_effects,
     on_host,
+    on_lost_cpus,
     on_nodes,
     on_options,
     on_pods,
@@ -146,4 +148,7 @@ def _own(subject: LintSubject, node: Node | None) -> Iterator[Finding]:
         yield from on_pods.never_admitted(subject, node)
         yield from on_pods.one_after_the_other(subject, node)
         yield from on_restarts.after_a_restart(subject, node)
+        yield from on_effects.effects(subject, node)
+        yield from on_lost_cpus.init_containers(subject, node)
+        yield from on_lost_cpus.uneven_cores(subject, node)
     yield from on_pods.skipped_checks(subject, node)
