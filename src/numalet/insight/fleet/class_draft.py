@@ -6,6 +6,7 @@ server, so it is blank unless the user gives it; what capacity and allocatable s
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -261,8 +262,8 @@ def _configuration(
         f"not known: kubectl get --raw /api/v1/nodes/{name}/proxy/configz > {name}.configz.json; "
         f"then configuration: {name}.configz.json"
     )
-    said = ", ".join(f"{key}: {_flow(value)}" for key, value in fields.items())
-    notes.append(f"or its fields, where kubeReserved is capacity less allocatable: {{{said}}}")
+    said = json.dumps(fields)
+    notes.append(f"or its fields, where kubeReserved is capacity less allocatable: {said}")
     return None, notes
 
 
@@ -289,9 +290,3 @@ def _fields(
     if reserved:
         fields["kubeReserved"] = reserved
     return fields
-
-
-def _flow(value: object) -> str:
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {_flow(each)}" for key, each in value.items()) + "}"
-    return str(value)

@@ -65,7 +65,7 @@ class NodeGroup(Value, kw_only=True):
         return {
             name: amount.value
             for name, amount in self.first.capacity.items()
-            if "/" in name and not amount.is_zero
+            if resources.is_device(name) and not amount.is_zero
         }
 
     @property
@@ -125,7 +125,7 @@ def _key(node: ListedNode, topology: TopologyFacts | None, pool_label: str) -> o
         name: amount.value
         for name, amount in node.capacity.items()
         # Memory is compared with a tolerance, later; disks do not matter.
-        if name == resources.CPU or "/" in name or resources.is_hugepages(name)
+        if name == resources.CPU or resources.is_device(name) or resources.is_hugepages(name)
     }
     version = versions.minor_version(node.kubelet_version)
     zones = None

@@ -30,22 +30,12 @@ class ProfileDevices(Value):
     count: int
 
 
-class ProfileLink(Value):
-    """A page with values of the machine, the day on which they were copied, and which they are.
-
-    Without a day it is a page to compare with.
-    """
-
-    link: str
-    date: str | None
-    gives: str
-
-
 class ProfileRow(Value, kw_only=True):
     """A machine profile: how large the machine is, what it is like, whose figures it has.
 
     ``numa_nodes`` includes every NUMA node; the numbers of nodes with CPUs and with memory include
-    those nodes only.
+    those nodes only. A source has a ``link``, what it ``gives``, and the ``date`` on which it was
+    read; without a date it is a page to compare with.
     """
 
     name: str
@@ -57,7 +47,7 @@ class ProfileRow(Value, kw_only=True):
     devices: tuple[ProfileDevices, ...]
     about: str
     figures: str
-    sources: tuple[ProfileLink, ...] = ()
+    sources: tuple[dict[str, str], ...] = ()
 
 
 class Profiles(Value, tag_field="schema", tag="numalet.machine-profiles/1"):
@@ -72,7 +62,7 @@ def profile_row(
     figures: str,
     machine: MachineInfo,
     device_counts: Iterable[tuple[str, int]],
-    sources: Iterable[ProfileLink] = (),
+    sources: Iterable[dict[str, str]] = (),
 ) -> ProfileRow:
     return ProfileRow(
         name=name,

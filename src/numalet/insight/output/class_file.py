@@ -91,14 +91,7 @@ def _notes(pool: DraftPool, field: str, indent: str = "  ") -> Iterator[str]:
 def _comment(said: str, indent: str) -> Iterable[str]:
     # Names of a dump may have any characters; one that ends a line would end the comment.
     clean = "".join(each if each.isprintable() else "?" for each in said)
-    return textwrap.wrap(
-        clean,
-        _WIDTH,
-        initial_indent=f"{indent}# ",
-        subsequent_indent=f"{indent}#   ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return _wrapped(clean, f"{indent}# ")
 
 
 def _wrapped(line: str, indent: str = "  ") -> Iterable[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numalet.core.model.findings import NOWHERE
 from numalet.insight.maps import machine_map
-from numalet.insight.maps.machine_map import ProfileLink, ProfileRow, Profiles
+from numalet.insight.maps.machine_map import ProfileRow, Profiles
 from numalet.io import devices, machines
 from numalet.io.documents.machine import profile_library
 from numalet.io.documents.machine.profile_library import PREFIX
@@ -19,5 +19,6 @@ def _row(name: str) -> ProfileRow:
     lists = devices.named_devices(PREFIX + name, ())
     counts = [(resource, len(its_devices)) for resource, its_devices in lists.items()]
     machine = machines.open_machine(PREFIX + name).info
-    links = [ProfileLink(each.link, each.date, each.gives) for each in profile.sources]
-    return machine_map.profile_row(name, profile.about, profile.figures, machine, counts, links)
+    return machine_map.profile_row(
+        name, profile.about, profile.figures, machine, counts, profile.sources
+    )

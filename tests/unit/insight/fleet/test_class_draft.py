@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from numalet.core.cluster.building import POOL_LABEL
 from numalet.core.cluster.cluster import ClusterPod
-from numalet.core.cluster.objects import ClusterObjects, ListedNode, TopologyFacts
+from numalet.core.cluster.objects import ClusterObjects, ListedNode, ListedState, TopologyFacts
 from numalet.core.model.pod import Resources
 from numalet.core.model.quantity import Quantity
 from numalet.core.model.value import replace
@@ -15,6 +15,10 @@ from numalet.insight.fleet import class_draft
 from numalet.insight.fleet.class_draft import ClassDraft, DraftPool, KubeletSettings
 from numalet.insight.fleet.class_evidence import KnownMachine
 from values.builders import simple
+
+if TYPE_CHECKING:
+    from numalet.core.cluster.classes import ClassSpec
+    from numalet.core.cluster.published_state import PublishedState
 
 GIB = 1 << 30
 GPU = "nvidia.com/gpu"
@@ -90,7 +94,9 @@ def test_nodes_that_look_alike_are_a_pool_that_their_label_matches() -> None:
     # The devices are those of the profile; nothing shows the configuration.
     assert (pool.devices, pool.blank) == (None, ("configuration",))
     assert "get --raw /api/v1/nodes/a/proxy/configz" in said(pool, "configuration")
-    assert "allocatable: {kubeReserved: {cpu: 4, memory: 8092Mi}}" in said(pool, "configuration")
+    assert 'allocatable: {"kubeReserved": {"cpu": "4", "memory": "8092Mi"}}' in said(
+        pool, "configuration"
+    )
 
 
 def test_smaller_groups_of_an_instance_type_come_first_and_by_name() -> None:
@@ -149,7 +155,7 @@ def test_zones_make_a_shape_and_place_the_devices() -> None:
     assert pool.blank == ("configuration",)
     assert "2 zones of 32 CPUs; 2 threads of a core (assumed)" in said(pool, "machine")
     assert "topology policy restricted, scope None" in said(pool, "configuration")
-    assert "topologyManagerPolicy: restricted" in said(pool, "configuration")
+    assert '"topologyManagerPolicy": "restricted"' in said(pool, "configuration")
 
 
 def test_zones_that_contradict_a_profile_win() -> None:
@@ -198,7 +204,7 @@ def test_huge_pages_are_spread_evenly_or_not_known() -> None:
     assert pool.hugepages_per_node == {"1Gi": 4}
     assert "spread evenly" in said(pool, "hugepages_per_node")
     # The kubelet also takes huge pages from the allocatable memory.
-    assert "memory: 8092Mi" in said(pool, "configuration")
+    assert '"memory": "8092Mi"' in said(pool, "configuration")
     odd = only(typed("n", huge="3Gi"))
     assert odd.hugepages_per_node == {}
     assert "is not known" in said(odd, "hugepages_per_node")
@@ -232,7 +238,7 @@ def test_without_a_reserved_cpu_the_configuration_stays_blank() -> None:
         replace(whole, allocatable=whole.capacity), settings=KubeletSettings(policy="restricted")
     )
     assert pool.configuration is None
-    assert "kubeReserved:" not in said(pool, "configuration")
+    assert '"kubeReserved"' not in said(pool, "configuration")
 
 
 def test_a_file_that_the_user_gives_is_the_configuration() -> None:
@@ -256,6 +262,16 @@ def test_the_node_that_stands_for_a_group_is_ready() -> None:
 def test_names_of_pools_do_not_collide() -> None:
     draft = drafted(typed("a", "t"), typed("b", "t", gpu="8"), typed("c", "t-2"))
     assert sorted(each.name for each in draft.pools) == ["t", "t-2", "t-3"]
+
+
+def test_nodes_that_publish_their_class_need_no_pool() -> None:
+    state = ListedState("known", cast("PublishedState", None))
+    spec = cast("ClassSpec", None)
+    draft = drafted(typed("a"), typed("b"), states={"b": state}, classes={"known": spec})
+    assert [each.nodes for each in draft.pools] == [("a",)]
+    assert draft.published == ("b",)
+    # A class that is missing is none.
+    assert drafted(typed("b"), states={"b": state}).published == ()
 
 
 def test_an_unreadable_version_is_said() -> None:

@@ -65,19 +65,19 @@ def test_every_profile_is_in_the_table() -> None:
 
 def test_a_source_is_a_link_with_what_it_gives_and_the_day_on_which_it_was_read() -> None:
     sources = [each for row in profile_rows().profiles for each in row.sources]
-    assert len({each.link for each in sources}) > 15
+    assert len({each["link"] for each in sources}) > 15
     for each in sources:
-        assert each.link.startswith("https://")
-        assert each.gives
-        assert each.date is None or date.fromisoformat(each.date) > date(2026, 1, 1)
-    assert [each.date is None for each in sources].count(False) > 10
+        assert each["link"].startswith("https://")
+        assert each["gives"]
+        assert date.fromisoformat(each.get("date", "2026-11-28")) > date(2026, 1, 1)
+    assert ["date" in each for each in sources].count(True) > 10
 
 
 @pytest.mark.parametrize("name", ["dgx-a100", "aws-p5", "azure-nd-h100", "granite-rapids-snc3"])
 def test_the_siblings_of_a_core_are_on_one_node(name: str) -> None:
     machine = machine_of(name)
     row = next(each for each in profile_rows().profiles if each.name == name)
-    assert any(each.date for each in row.sources)
+    assert any("date" in each for each in row.sources)
     for node in machine.nodes:
         assert {core.socket_id for core in node.cores} == {node.cores[0].socket_id}
         assert all(

@@ -29,17 +29,6 @@ PREFIX: Final = "profile:"
 _SUFFIX: Final = ".yaml"
 
 
-class ProfileSource(Value, kw_only=True):
-    """A page with values of the machine; without a ``date`` it is a page to compare with.
-
-    ``date`` is the day on which the values were copied from it.
-    """
-
-    link: str
-    date: str | None = None
-    gives: str
-
-
 class KnownBy(Value, kw_only=True):
     """Patterns of label values, such as ``dgx-h100*``; case is ignored.
 
@@ -53,7 +42,11 @@ class KnownBy(Value, kw_only=True):
 
 
 class Profile(Value):
-    """One profile; ``machine`` and ``devices`` are plain values that are not decoded yet."""
+    """One profile; ``machine`` and ``devices`` are plain values that are not decoded yet.
+
+    A source has a ``link``, what it ``gives``, and the ``date`` on which it was read; without a
+    date it is a page to compare with.
+    """
 
     name: str
     about: str
@@ -61,7 +54,7 @@ class Profile(Value):
     machine: Mapping[str, Any]
     devices: list[Any]
     line_of: LineOf
-    sources: tuple[ProfileSource, ...] = ()
+    sources: tuple[dict[str, str], ...] = ()
     known_by: KnownBy = KnownBy()
 
     @property
@@ -101,7 +94,7 @@ def read(name: str, where: Location) -> Profile:
         machine=value["machine"],
         devices=value.get("devices", []),
         line_of=document.line_of,
-        sources=tuple(ProfileSource(**each) for each in value.get("sources", ())),
+        sources=tuple(value.get("sources", ())),
         known_by=KnownBy(**{key: tuple(each) for key, each in value.get("known_by", {}).items()}),
     )
 
