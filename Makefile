@@ -140,8 +140,9 @@ cluster-large: $(READY)  ## the same with thousands of nodes, for the figures in
 
 # As root. Kernel settings, mounts and processes of the kubelet are seen in no other process.
 kubelet: $(READY)  ## a real kubelet 1.37 and an agent with the same pods: state, PodResources, metrics
-	control=$(CONTROL_PLANE) && runtime=$$(.ci/container-runtime) && NUMALET_CONTROL_PLANE=$$control \
-	  NUMALET_CONTAINER_RUNTIME=$$runtime NUMALET_KUBELET=1 $(PYTEST) -n 0 --benchmark-disable \
+	control=$(CONTROL_PLANE) && runtime=$$(.ci/container-runtime) \
+	  && plugins=$$(.ci/container-runtime --suite trixie) && NUMALET_CONTROL_PLANE=$$control \
+	  NUMALET_PLUGIN_RUNTIME=$$plugins NUMALET_CONTAINER_RUNTIME=$$runtime NUMALET_KUBELET=1 $(PYTEST) -n 0 --benchmark-disable \
 	  --timeout 900 tests/kubelet
 
 # Root, mmdebstrap and protoc; two builds from the same packages of Debian are the same.

@@ -20,6 +20,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 import numalet
 from architecture import tree
 from numalet.agent.controller import kube_api
+from numalet.agent.nri.choices import PinningCounts
+from numalet.agent.nri.metrics import PinningMetrics
 from numalet.agent.publish.publisher import PublishMetrics
 from numalet.agent.servers import metrics as metrics_page
 from numalet.agent.servers.door import OwnershipMode
@@ -67,9 +69,13 @@ def _shown() -> dict[str, Shown]:
 
 
 def _of_publishers() -> set[str]:
-    """The names of what a publisher shows; they are the same without anything to write."""
+    """The names of what a publisher and a plugin of the runtime show; the same without any work."""
     registry = CollectorRegistry()
     registry.register(PublishMetrics(cast(Any, SimpleNamespace(writers=()))))
+    plan = SimpleNamespace(members={})
+    plugin = SimpleNamespace(counts=PinningCounts(), plan=plan, enforces=False)
+    plugin.is_synchronized = False
+    registry.register(PinningMetrics(cast(Any, plugin)))
     return {name for name, _, _ in SHOWN.findall(generate_latest(registry).decode())}
 
 

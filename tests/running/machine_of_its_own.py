@@ -64,12 +64,14 @@ class OwnMachine:
 
 
 @contextmanager
-def opened(folder: Path, machine: Path) -> Iterator[OwnMachine]:
-    """The machine of this capture; its processes and cgroups are gone after the block."""
-    captured = folder / "machine"
-    with tarfile.open(machine) as archive:
-        archive.extractall(captured, filter="data")
-    mounts = [(captured / each, f"/{each}") for each in _OF_MACHINE]
+def opened(folder: Path, machine: Path | None) -> Iterator[OwnMachine]:
+    """The machine of this capture, or the host's; its processes and cgroups are gone afterwards."""
+    mounts: list[tuple[Path, str]] = []
+    if machine is not None:
+        captured = folder / "machine"
+        with tarfile.open(machine) as archive:
+            archive.extractall(captured, filter="data")
+        mounts += [(captured / each, f"/{each}") for each in _OF_MACHINE]
     for place in EMPTY:
         (folder / "over" / place.lstrip("/")).mkdir(parents=True)
         mounts.append((folder / "over" / place.lstrip("/"), place))

@@ -80,6 +80,7 @@ _COMMANDS: Final = (
     (_KUBELET, "state", "Inspect, verify and repair state files."),
     (_KUBELET, "podresources", "Show the allocations on a node."),
     (_KUBELET, "publish", "Publish the free resources of a node for schedulers and fleet."),
+    (_KUBELET, "nri", "Pin containers through the container runtime."),
     (_CLUSTER, "fleet", "Show what fits in a cluster, on which nodes, and why not."),
     (_CLUSTER, "extender", "Tell a scheduler what each kubelet would say."),
     (_CLUSTER, "breaker", "End storms of pods that kubelets reject again and again."),

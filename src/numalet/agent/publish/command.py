@@ -35,6 +35,7 @@ from numalet.io.machines import MachineChoice
 from numalet.io.tasks import beside, together
 from numalet.shared.kubernetes import node_resource_topology
 from numalet.shared.publish.node_view import NodeOwner
+from numalet.shared.web import metrics_endpoint
 from numalet.shared.web.http_service import LoopLog
 from numalet.wording import log_line
 from numalet.wording.log_line import LogFormat, LogLine
@@ -224,7 +225,7 @@ async def _counted(writers: NodePublisher, options: PublishOptions) -> AsyncIter
     if not options.metrics:
         yield
         return
-    async with PublishMetrics(writers).served(options.metrics):
+    async with metrics_endpoint.served(PublishMetrics(writers), options.metrics):
         yield
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -35,12 +33,8 @@ from numalet.shared.kubernetes import node_resource_topology
 from numalet.shared.publish import writer
 from numalet.shared.publish.node_view import NodeObjects, NodeOwner, PublishedView
 from numalet.shared.publish.writer import ClassWriter, PacedWriter
-from numalet.shared.web import accepting, http_service
-from numalet.shared.web.http_service import serving
 
 _LONGEST_WAIT_SECONDS: Final = 60.0
-
-_LOOPBACK: Final = "127.0.0.1"
 
 
 class PublishChoice(Value, kw_only=True):
@@ -235,23 +229,3 @@ class PublishMetrics(Collector):
             current.add_metric((kind,), is_current)
         yield writes
         yield current
-
-    @asynccontextmanager
-    async def served(self, address: str) -> AsyncIterator[None]:
-        """Serve ``/metrics`` at ``[HOST:]PORT``.
-
-        Raises ``BadInput`` if the address cannot be used.
-        """
-        host, _, port = address.rpartition(":")
-        registry = CollectorRegistry()
-        registry.register(self)
-        try:
-            listener = accepting.tcp_listener(host.strip("[]") or _LOOPBACK, int(port))
-        except (OSError, ValueError, OverflowError) as error:
-            raise input_error.Unavailable(
-                f"cannot serve metrics at {address}: {error}",
-                expected="a free port, such as 9090 or 0.0.0.0:9090",
-            ).bad_input() from None
-        app = http_service.pages_application(lambda: generate_latest(registry), path="/{path:path}")
-        async with serving(app, listener):
-            yield

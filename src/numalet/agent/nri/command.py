@@ -1,0 +1,244 @@
+"""``numalet nri``: stays connected to the runtime, audits, repairs, and saves the state."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import fcntl
+import gc
+import os
+import queue
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from numalet import __version__
+from numalet.agent.controller import recovery
+from numalet.agent.controller import settings as agent_settings
+from numalet.agent.controller.settings import AgentOptions, AgentSettings, RuntimeKind
+from numalet.agent.host import logs
+from numalet.agent.nri import audit, plan
+from numalet.agent.nri import reporting as pod_events
+from numalet.agent.nri.choices import PinningChoice
+from numalet.agent.nri.connection import RuntimeConnection
+from numalet.agent.nri.following import FollowedPods
+from numalet.agent.nri.metrics import PinningMetrics
+from numalet.agent.nri.plugin import PinningPlugin
+from numalet.agent.nri.reporting import Reports
+from numalet.agent.nri.seen import SeenPod
+from numalet.core.config.rules import CpuPolicy, MemoryPolicy
+from numalet.core.model import input_error
+from numalet.core.model.findings import Location
+from numalet.core.model.value import Value, field, replace
+from numalet.io import kubelets, os_problem
+from numalet.io.files import state_directory
+from numalet.io.kube_api import client
+from numalet.io.kube_api.access import Access
+from numalet.io.machines import MachineChoice
+from numalet.io.nri import session
+from numalet.io.tasks import together
+from numalet.shared.web import metrics_endpoint
+from numalet.wording import log_line
+from numalet.wording.log_line import LogFormat, LogLine
+
+USER_AGENT: Final = f"numalet-nri/{__version__}"
+_LOCK_ALL: Final = 3
+"""``MCL_CURRENT | MCL_FUTURE``: pages of today and of tomorrow."""
+_PODS_WITHIN_SECONDS: Final = 10.0
+_UNSEEN_AUDITS: Final = 3
+"""Audits after which a running container that the runtime never reported means a dead session."""
+
+
+class NriOptions(Value, kw_only=True):
+    """``access`` is the cluster of the Pod objects, if there is one."""
+
+    root: Path
+    choice: PinningChoice = PinningChoice()
+    socket: Path = session.SOCKET
+    index: str = "10"
+    config_file: Path | None = None
+    machine: MachineChoice = field(default_factory=MachineChoice)
+    node_name: str = ""
+    access: Access | None = None
+    kubelet_root: Path = kubelets.ROOT
+    audit_seconds: float = 5.0
+    metrics: str = ""
+    proc: Path = kubelets.PROC
+    log_format: str = "console"
+    verbosity: int = 2
+
+
+def run(options: NriOptions) -> None:
+    """Run until SIGTERM or SIGINT; containers keep their settings.
+
+    Raises ``BadInput`` if the configuration is invalid, or the folder is in use.
+    """
+    given = AgentOptions(
+        config_file=options.config_file,
+        runtime=RuntimeKind.FAKE,
+        machine=options.machine,
+        node_name=options.node_name,
+        kubelet_root=options.kubelet_root,
+    )
+    settings = agent_settings.resolve(given)
+    with _claimed(options.root):
+        asyncio.run(_run(options, settings))
+
+
+@contextlib.contextmanager
+def _claimed(root: Path) -> Iterator[None]:
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        lock = os.open(root / "nri.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        problem = f"cannot use {root}: {os_problem.text(error)}"
+        raise input_error.Unavailable(problem, where=Location("--root")).bad_input() from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        problem = f"another numalet nri uses {root}"
+        raise input_error.Conflict(problem, where=Location("--root")).bad_input() from None
+    finally:
+        os.close(lock)
+
+
+async def _run(options: NriOptions, settings: AgentSettings) -> None:
+    log = logs.to_stderr(LogFormat(options.log_format), options.verbosity)
+    log.write([log_line.of_finding(each) for each in settings.notes])
+    # Handlers put lines here and never wait for a slow reader of the log.
+    lines: queue.SimpleQueue[LogLine | None] = queue.SimpleQueue()
+    writing = asyncio.create_task(asyncio.to_thread(_write, log, lines))
+    try:
+        await _work(options, settings, lines.put)
+    finally:
+        lines.put(LogLine("Stopped; containers keep their settings"))
+        lines.put(None)
+        await writing
+
+
+def _write(log: logs.LeveledLog, lines: queue.SimpleQueue[LogLine | None]) -> None:
+    while (line := lines.get()) is not None:
+        log.write([line])
+
+
+async def _work(
+    options: NriOptions, settings: AgentSettings, say: Callable[[LogLine], None]
+) -> None:
+    pods = FollowedPods()
+    loop = asyncio.get_running_loop()
+    reports: Reports = asyncio.Queue()
+
+    def report(pod: SeenPod, text: str) -> None:
+        loop.call_soon_threadsafe(reports.put_nowait, (pod, text))
+
+    plugin = _plugin(options, settings, pods, say, report)
+    runtime = RuntimeConnection(options.socket, options.index, plugin, say)
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    # A handler must not wait for the garbage collector to walk all modules, or for swapped pages.
+    gc.collect()
+    gc.freeze()
+    _lock_memory(say)
+    async with contextlib.AsyncExitStack() as stack:
+        if options.metrics:
+            metrics = metrics_endpoint.served(PinningMetrics(plugin), options.metrics)
+            await stack.enter_async_context(metrics)
+        stack.callback(runtime.close)
+        group = await stack.enter_async_context(together())
+        tasks = []
+        if options.access is not None:
+            api = await stack.enter_async_context(client.opened(options.access, USER_AGENT))
+            tasks.append(group.create_task(pods.follow(api, settings.node_name, say)))
+            writing = pod_events.write(reports, api, settings.node_name, say)
+            tasks.append(group.create_task(writing))
+            # Without the Pod objects, each running container would be decided alone.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_PODS_WITHIN_SECONDS):
+                    await pods.are_known.wait()
+        tasks.append(group.create_task(runtime.stay_connected()))
+        tasks.append(group.create_task(_audit(options, plugin, pods, runtime)))
+        await stopped.wait()
+        runtime.close()
+        for each in tasks:
+            each.cancel()
+
+
+def _plugin(
+    options: NriOptions,
+    settings: AgentSettings,
+    pods: FollowedPods,
+    say: Callable[[LogLine], None],
+    report: Callable[[SeenPod, str], None],
+) -> PinningPlugin:
+    # The kubelet has checked these; the Pod objects may not be known.
+    behaviour = replace(
+        settings.premises.behaviour,
+        predicates_are_asked=False,
+        constraints_are_asked=False,
+        critical_pods_evict=False,
+    )
+    premises = replace(settings.premises, behaviour=behaviour, root=str(options.root))
+    began = recovery.start_node(premises, {}).node
+    before = recovery.start_node(premises, state_directory.read(options.root).files)
+    for each in before.findings:
+        say(log_line.of_finding(each))
+    foreign = _kubelet_manager(settings, options.proc)
+    if foreign:
+        say(LogLine("Only observing", {"why": foreign}, is_error=True))
+    return PinningPlugin(
+        began, before.node.snapshot, options.choice, lambda: pods.by_uid, say, report, foreign
+    )
+
+
+def _kubelet_manager(settings: AgentSettings, proc: Path) -> str:
+    """Return which manager of this node's kubelet pins containers, or nothing."""
+    if kubelets.process_of(settings.kubelet_root, proc) is None:
+        return ""
+    reader = agent_settings.configuration_reader(replace(settings, config_file=None), proc)
+    config = reader.read().premises.config
+    if config.cpu_manager_policy == CpuPolicy.STATIC.value:
+        return "the kubelet's cpuManagerPolicy is static"
+    if config.memory_manager_policy == MemoryPolicy.STATIC.value:
+        return "the kubelet's memoryManagerPolicy is Static"
+    return ""
+
+
+def _lock_memory(say: Callable[[LogLine], None]) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mlockall(_LOCK_ALL):
+        why = os.strerror(ctypes.get_errno())
+        say(LogLine("The memory is not locked; answers may wait for swapped pages", {"why": why}))
+
+
+async def _audit(
+    options: NriOptions, plugin: PinningPlugin, pods: FollowedPods, runtime: RuntimeConnection
+) -> None:
+    """Compare the kernel with the plan, repair, notice a dead session, and save the state."""
+    unseen: dict[str, int] = {}
+    saved: dict[str, str] = {}
+    while True:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(options.audit_seconds):
+                await runtime.was_synchronized.wait()
+        runtime.was_synchronized.clear()
+        if not plugin.is_synchronized:
+            continue
+        members = tuple(plugin.plan.members.values())
+        found = await asyncio.to_thread(audit.differing, members, options.proc)
+        plugin.note_differing(found)
+        if plugin.enforces and (found or plan.updates(plugin.plan)):
+            await asyncio.to_thread(runtime.repair, found)
+        strangers = pods.running - plugin.plan.members.keys()
+        unseen = {each: unseen.get(each, 0) + 1 for each in strangers}
+        if any(count >= _UNSEEN_AUDITS for count in unseen.values()):
+            unseen = {}
+            runtime.reconnect("the runtime reports no events")
+        files = plugin.plan.node.state_files()
+        if files != saved:
+            directory = state_directory.read(options.root)
+            await asyncio.to_thread(directory.write, files)
+            saved = files

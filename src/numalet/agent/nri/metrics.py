@@ -1,0 +1,59 @@
+"""Metrics of the plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from numalet.agent.nri import plan
+from numalet.agent.nri.plugin import PinningPlugin
+
+
+class PinningMetrics(Collector):
+    def __init__(self, plugin: PinningPlugin) -> None:
+        self.plugin = plugin
+
+    def collect(self) -> Iterator[Metric]:
+        plugin, counts = self.plugin, self.plugin.counts
+        created = CounterMetricFamily(
+            "numalet_nri_containers",
+            "Containers that the runtime asked about, by outcome.",
+            labels=("outcome",),
+        )
+        for outcome, count in counts.containers.items():
+            created.add_metric((outcome,), count)
+        yield created
+        unpinned = CounterMetricFamily(
+            "numalet_nri_unpinned_starts",
+            "Containers that started without the settings of the plan, by cause.",
+            labels=("cause",),
+        )
+        for cause, count in counts.unpinned_starts.items():
+            unpinned.add_metric((cause,), count)
+        yield unpinned
+        yield CounterMetricFamily(
+            "numalet_nri_repairs",
+            "Containers that were given their settings later.",
+            value=counts.repaired,
+        )
+        yield CounterMetricFamily("numalet_nri_calls", "Calls of the runtime.", value=counts.calls)
+        yield CounterMetricFamily(
+            "numalet_nri_call_seconds", "Time of all answers.", value=counts.call_seconds
+        )
+        for name, text, value in (
+            ("connected", "Whether the runtime calls the plugin.", plugin.is_synchronized),
+            ("enforcing", "Whether the plugin changes containers.", plugin.enforces),
+            (
+                "longest_call_seconds",
+                "The longest answer; the runtime skips the plugin after its time limit.",
+                counts.longest_call_seconds,
+            ),
+            (
+                "differing_containers",
+                "Containers with other settings than in the plan.",
+                len(plan.updates(plugin.plan)),
+            ),
+        ):
+            yield GaugeMetricFamily(f"numalet_nri_{name}", text, value=float(value))

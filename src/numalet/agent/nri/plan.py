@@ -1,0 +1,268 @@
+"""The plan: a node of the engine, the runtime's containers, and the settings they should have.
+
+Every function returns the next plan. Containers without exclusive CPUs have the shared pool, so
+each allocation shrinks it for all of them, and each release grows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from numalet.agent.nri.seen import Record, SeenContainer, SeenPod, Sets
+from numalet.core.admission import roster
+from numalet.core.admission.reasons import Rejection
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.managers.memory.ledger import Blocks, MemoryLedger
+from numalet.core.model import cpu_set
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.pod import ContainerKey, Pod
+from numalet.core.model.value import Value, field, replace, without_keys
+from numalet.core.node.node import Node
+from numalet.core.snapshot import placement
+from numalet.core.snapshot.snapshot import Snapshot
+from numalet.insight.state import rebase
+
+Manifests = Mapping[str, Pod]
+"""Pods of the cluster on this node, by the runtime's uid."""
+
+
+class Member(Value):
+    """A container that may run. ``key`` is its name in the engine."""
+
+    seen: SeenContainer
+    key: ContainerKey
+    in_force: Sets
+
+
+class Plan(Value):
+    """``members`` are by container id, ``sandboxes`` by sandbox id."""
+
+    node: Node
+    members: Mapping[str, Member] = field(default_factory=dict)
+    sandboxes: Mapping[str, SeenPod] = field(default_factory=dict)
+
+
+class PoolWouldBeEmpty(Value):
+    """The pod would take the last CPU of the shared pool, which other containers need."""
+
+    message: str = "the shared pool would be empty: every container without exclusive CPUs needs it"
+
+
+class Created(Value):
+    """``refused`` says why a container got nothing; it is in the shared pool then."""
+
+    plan: Plan
+    wanted: Sets
+    record: Record | None = None
+    refused: Rejection | PoolWouldBeEmpty | None = None
+
+
+def created(plan: Plan, seen: SeenContainer, manifest: Pod | None) -> Created:
+    """Decide on a container that is about to be created."""
+    plan = _with_sandbox(plan, seen.pod)
+    pod = _workload(seen, manifest)
+    key = ContainerKey(pod.uid, seen.name)
+    node, refused = (plan.node, None) if seen.pod.is_ignored else _admitted(plan.node, pod)
+    if refused is None and key.pod_uid in node.snapshot.pods:
+        node = node.container_started(key)
+    member = Member(seen, key, Sets())
+    plan = replace(plan, node=node)
+    wanted = _wanted(plan, member)
+    members = {**plan.members, seen.id: replace(member, in_force=wanted)}
+    plan = replace(plan, members=members)
+    return Created(plan, wanted, _record(node.snapshot, key), refused)
+
+
+def updates(plan: Plan) -> Mapping[str, Sets]:
+    """Return the settings to change by container id; other settings are empty."""
+    return {
+        each.seen.id: changes
+        for each in plan.members.values()
+        if not (changes := _missing(each.in_force, _wanted(plan, each))).is_empty
+    }
+
+
+def updated(plan: Plan, changes: Mapping[str, Sets]) -> Plan:
+    """Return the plan after these settings came into force."""
+    members = dict(plan.members)
+    for container_id, sets in changes.items():
+        member = members[container_id]
+        in_force = Sets(sets.cpus or member.in_force.cpus, sets.nodes or member.in_force.nodes)
+        members[container_id] = replace(member, in_force=in_force)
+    return replace(plan, members=members)
+
+
+def observed(plan: Plan, found: Mapping[str, Sets]) -> Plan:
+    """Return the plan with the settings that were found, of the containers that it knows."""
+    known = {each: sets for each, sets in found.items() if each in plan.members}
+    members = {each: replace(plan.members[each], in_force=sets) for each, sets in known.items()}
+    return replace(plan, members={**plan.members, **members})
+
+
+def started(plan: Plan, container_id: str, pid: int) -> Plan:
+    member = plan.members.get(container_id)
+    if member is None:
+        return plan
+    seen = replace(member.seen, pid=pid)
+    return replace(plan, members={**plan.members, container_id: replace(member, seen=seen)})
+
+
+def sandbox_started(plan: Plan, pod: SeenPod) -> Plan:
+    return _with_sandbox(plan, pod)
+
+
+def container_ended(plan: Plan, container_id: str) -> Plan:
+    """Forget a container. Its pod keeps the resources: the kubelet may start it again."""
+    return replace(plan, members=without_keys(plan.members, [container_id]))
+
+
+def sandbox_ended(plan: Plan, sandbox_id: str) -> Plan:
+    """Release what a pod holds, unless a newer sandbox of it exists."""
+    ended = plan.sandboxes.get(sandbox_id)
+    sandboxes = without_keys(plan.sandboxes, [sandbox_id])
+    gone = [each.seen.id for each in plan.members.values() if _sandbox(each) == sandbox_id]
+    plan = replace(plan, members=without_keys(plan.members, gone), sandboxes=sandboxes)
+    if ended is None or ended.uid in {each.uid for each in sandboxes.values()}:
+        return plan
+    node = plan.node
+    for uid in list(node.snapshot.pods):
+        if _runtime_uid(uid) == ended.uid:
+            node = node.remove(uid)
+    return replace(plan, node=node.release_stale())
+
+
+def rebuilt(
+    began: Node,
+    before: Snapshot,
+    pods: Iterable[SeenPod],
+    seen: Iterable[SeenContainer],
+    manifests: Manifests,
+) -> Plan:
+    """Return the plan for the containers that a runtime has.
+
+    A container keeps what its record says, else what it held in ``before``; other containers are
+    decided now, in the given order. ``began`` is a node without pods.
+    """
+    sandboxes = {each.sandbox_id: each for each in pods}
+    seen = tuple(seen)
+    node = began.at(_restored(began, before, sandboxes, seen))
+    members = {}
+    for each in seen:
+        pod = _workload(each, manifests.get(each.pod.uid))
+        key = ContainerKey(pod.uid, each.name)
+        if each.record is not None and key.pod_uid != each.record.pod_uid:
+            # It was decided alone, before the Pod object was known.
+            pod, key = each.alone, ContainerKey(each.alone.uid, each.name)
+        members[each.id] = Member(each, key, each.in_force)
+        if each.pod.is_ignored:
+            continue
+        node, refused = _admitted(node, pod)
+        if refused is not None and any(_holds(node.snapshot, each) for each in pod.keys):
+            node = node.keep_active(pod)
+        if pod.uid in node.snapshot.pods:
+            node = node.container_started(key)
+    return Plan(node.release_stale(), members, sandboxes)
+
+
+def _restored(
+    began: Node,
+    before: Snapshot,
+    sandboxes: Mapping[str, SeenPod],
+    seen: Iterable[SeenContainer],
+) -> Snapshot:
+    alive = {each.uid for each in sandboxes.values()}
+    cpus: dict[str, dict[str, CpuSet]] = {}
+    blocks: dict[str, dict[str, Blocks]] = {}
+
+    def hold(key: ContainerKey, held: CpuSet, memory: Blocks) -> None:
+        if held:
+            cpus.setdefault(key.pod_uid, {})[key.container] = held
+        if memory:
+            blocks.setdefault(key.pod_uid, {})[key.container] = memory
+
+    for key, place in placement.of_all(before).items():
+        if _runtime_uid(key.pod_uid) in alive:
+            hold(key, place.cpus, place.memory)
+    for each in seen:
+        if each.record is not None:
+            key = ContainerKey(each.record.pod_uid, each.name)
+            hold(key, cpu_set.parse(each.record.cpus), each.record.memory)
+    staff, snapshot = began.roster, began.snapshot
+    if staff.static_cpus is not None:
+        ledger, _ = rebase.rebased_cpus(CpuLedger(exclusive=cpus), staff.static_cpus)
+        snapshot = replace(snapshot, cpu=ledger)
+    if snapshot.memory.nodes:
+        old = MemoryLedger(snapshot.memory.nodes, blocks)
+        memory, _ = rebase.rebased_memory(old, roster.initial_memory(staff.rules))
+        snapshot = replace(snapshot, memory=memory)
+    return snapshot
+
+
+def _holds(snapshot: Snapshot, key: ContainerKey) -> bool:
+    place = placement.of_container(snapshot, *key)
+    return bool(place.cpus or place.memory)
+
+
+def _admitted(node: Node, pod: Pod) -> tuple[Node, Rejection | PoolWouldBeEmpty | None]:
+    if pod.uid in node.snapshot.pods:
+        return node, None
+    after, decision = node.admit(pod)
+    if decision.rejection is not None:
+        return node, decision.rejection
+    if node.snapshot.cpu.default and not after.snapshot.cpu.default:
+        return node, PoolWouldBeEmpty()
+    return after, None
+
+
+def _workload(seen: SeenContainer, manifest: Pod | None) -> Pod:
+    """Return the whole pod, if it is known and has this container; an ephemeral one is alone."""
+    if manifest is None or seen.name not in manifest.by_name:
+        return seen.alone
+    return manifest
+
+
+def _wanted(plan: Plan, member: Member) -> Sets:
+    if member.seen.pod.is_ignored:
+        return Sets()
+    snapshot = plan.node.snapshot
+    return Sets(
+        placement.cpus(snapshot, *member.key),
+        frozenset(placement.memory_nodes(snapshot, *member.key)),
+    )
+
+
+def _missing(in_force: Sets, wanted: Sets) -> Sets:
+    return Sets(
+        cpu_set.EMPTY if wanted.cpus == in_force.cpus else wanted.cpus,
+        frozenset() if wanted.nodes == in_force.nodes else wanted.nodes,
+    )
+
+
+def _record(snapshot: Snapshot, key: ContainerKey) -> Record | None:
+    place = placement.of_container(snapshot, *key)
+    if not (place.cpus or place.memory):
+        return None
+    return Record(key.pod_uid, cpu_set.text(place.cpus), place.memory)
+
+
+def _with_sandbox(plan: Plan, pod: SeenPod) -> Plan:
+    if pod.sandbox_id in plan.sandboxes:
+        return plan
+    return replace(plan, sandboxes={**plan.sandboxes, pod.sandbox_id: pod})
+
+
+def _sandbox(member: Member) -> str:
+    return member.seen.pod.sandbox_id
+
+
+def _runtime_uid(uid: str) -> str:
+    """Return the uid of the pod of the runtime; a container alone has its name behind it."""
+    return uid.partition("/")[0]
+
+
+def unpinned(plan: Plan) -> Iterator[Member]:
+    """Yield containers that hold exclusive CPUs or memory but run without these settings."""
+    for container_id in updates(plan):
+        member = plan.members[container_id]
+        if _holds(plan.node.snapshot, member.key):
+            yield member

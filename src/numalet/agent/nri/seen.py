@@ -1,0 +1,184 @@
+"""Pods and containers as a runtime reports them, and the pods that the engine decides on.
+
+A runtime reports neither requests nor the pod's other containers. With the Pod object from the
+cluster the engine decides on the whole pod. Without it, the engine decides on each container as on
+a pod of its own: Guaranteed by its cgroup, requests from CPU shares and limits. Pod scope and the
+reuse of init containers' resources need the Pod object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from numalet.core.managers.memory.ledger import Blocks
+from numalet.core.model import cpu_set, resources
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.pod import Container, Pod, QosClass, Resources
+from numalet.core.model.quantity import Quantity
+from numalet.core.model.value import Value
+from numalet.io.rpc import nri_v1alpha1_pb2 as nri
+
+RECORD: Final = "numalet.dev/allocation"
+"""Annotation that the plugin adds to a container: what it allocated, for the next plugin."""
+PLACEMENT: Final = "numalet.dev/placement"
+"""Annotation of a Pod; with the value ``ignore`` the plugin leaves the pod alone."""
+IGNORE: Final = "ignore"
+
+_MIRROR_OF: Final = "kubernetes.io/config.hash"
+_SHARES_PER_CPU: Final = 1024
+_FEWEST_SHARES: Final = 2
+_OOM_SCORES: Final = {-997: QosClass.GUARANTEED, 1000: QosClass.BEST_EFFORT}
+_PAGE_SIZES: Final = {"KB": 1, "MB": 1 << 10, "GB": 1 << 20}
+
+
+class Sets(Value):
+    """CPUs and NUMA nodes of a container; an empty set leaves them as they are."""
+
+    cpus: CpuSet = cpu_set.EMPTY
+    nodes: frozenset[int] = frozenset()
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.cpus or self.nodes)
+
+
+class Record(Value):
+    """The content of ``RECORD``. ``pod_uid`` is the engine's."""
+
+    pod_uid: str
+    cpus: str
+    memory: Blocks
+
+
+class SeenPod(Value):
+    sandbox_id: str
+    uid: str
+    namespace: str
+    name: str
+    is_ignored: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class SeenContainer(Value):
+    """A container of a runtime. ``in_force`` are its present settings, ``pid`` 0 if unknown."""
+
+    id: str
+    name: str
+    pod: SeenPod
+    alone: Pod
+    """The container as a pod of its own."""
+    in_force: Sets = Sets()
+    record: Record | None = None
+    pid: int = 0
+
+
+def pod(message: nri.PodSandbox) -> SeenPod:
+    return SeenPod(
+        sandbox_id=message.id,
+        # The API server has another uid for a static pod; its annotation has the file's.
+        uid=message.uid,
+        namespace=message.namespace,
+        name=message.name,
+        is_ignored=message.annotations.get(PLACEMENT) == IGNORE,
+    )
+
+
+def uid_in_runtime(uid: str, annotations: Mapping[str, str]) -> str:
+    """Return the uid by which the runtime knows a Pod object: that of its file if it is static."""
+    return annotations.get(_MIRROR_OF, uid)
+
+
+def container(message: nri.Container, sandbox: nri.PodSandbox) -> SeenContainer:
+    of = pod(sandbox)
+    return SeenContainer(
+        id=message.id,
+        name=message.name,
+        pod=of,
+        alone=_alone(message, sandbox, of),
+        in_force=sets(message.linux.resources),
+        record=_record(message.annotations.get(RECORD, "")),
+        pid=message.pid,
+    )
+
+
+def sets(message: nri.LinuxResources) -> Sets:
+    """Return the sets in force; a malformed list counts as unset."""
+    return Sets(_numbers(message.cpu.cpus), _numbers(message.cpu.mems))
+
+
+def resources_of(sets: Sets) -> nri.LinuxResources:
+    return nri.LinuxResources(
+        cpu=nri.LinuxCPU(cpus=cpu_set.text(sets.cpus), mems=cpu_set.text(sets.nodes))
+    )
+
+
+def record_text(record: Record) -> str:
+    return msgspec.json.encode(record).decode()
+
+
+def _record(text: str) -> Record | None:
+    try:
+        return msgspec.json.decode(text, type=Record) if text else None
+    except msgspec.MsgspecError:
+        # Anybody may write annotations in an image or a pod.
+        return None
+
+
+def _numbers(text: str) -> CpuSet:
+    try:
+        return cpu_set.parse(text)
+    except cpu_set.CpuListError:
+        return cpu_set.EMPTY
+
+
+def _alone(message: nri.Container, sandbox: nri.PodSandbox, of: SeenPod) -> Pod:
+    qos = _qos_class(message, sandbox)
+    limits = _limits(message.linux.resources)
+    requests = limits if qos is QosClass.GUARANTEED else {}
+    return Pod(
+        uid=f"{of.uid}/{message.name}",
+        name=of.name,
+        namespace=of.namespace,
+        app_containers=(Container(message.name, requests=requests, limits=limits),),
+        qos_class=qos,
+    )
+
+
+def _qos_class(message: nri.Container, sandbox: nri.PodSandbox) -> QosClass:
+    parent = sandbox.linux.cgroup_parent
+    if "kubepods" in parent:
+        for qos in (QosClass.BURSTABLE, QosClass.BEST_EFFORT):
+            if qos.value.lower() in parent:
+                return qos
+        return QosClass.GUARANTEED
+    return _OOM_SCORES.get(message.linux.oom_score_adj.value, QosClass.BURSTABLE)
+
+
+def _limits(message: nri.LinuxResources) -> Resources:
+    limits = {}
+    if milli := _cpu_milli(message.cpu):
+        limits[resources.CPU] = Quantity.from_milli(milli)
+    if message.memory.limit.value > 0:
+        limits[resources.MEMORY] = Quantity.from_bytes(message.memory.limit.value)
+    for each in message.hugepage_limits:
+        unit = _PAGE_SIZES.get(each.page_size[-2:])
+        if each.limit and unit and each.page_size[:-2].isdecimal():
+            name = resources.hugepages_name(int(each.page_size[:-2]) * unit)
+            limits[name] = Quantity.from_bytes(each.limit)
+    return limits
+
+
+def _cpu_milli(message: nri.LinuxCPU) -> int:
+    """Return the CPU limit in thousandths: exact by the quota, else by the shares.
+
+    The kubelet rounds shares down, so rounding up gives the request again.
+    """
+    if message.quota.value > 0 and message.period.value:
+        return message.quota.value * 1000 // message.period.value
+    shares = message.shares.value
+    return -(-shares * 1000 // _SHARES_PER_CPU) if shares > _FEWEST_SHARES else 0

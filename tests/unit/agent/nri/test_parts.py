@@ -1,0 +1,143 @@
+"""The audit, the pods of the cluster, and the events about pods."""
+
+import asyncio
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+from numalet.agent.nri import audit, following, reporting, seen
+from numalet.agent.nri.plan import Member
+from numalet.agent.nri.seen import SeenPod, Sets
+from numalet.core.model import cpu_set
+from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import replace
+from numalet.io.kube_api.answers import ApiUnreachable
+from numalet.io.tasks import beside
+from running.fake_runtime import container, sandbox
+
+POD = SeenPod("sandbox-1", "uid-1", "prod", "db")
+
+
+def member(pid: int, cpus: str, nodes: str = "") -> Member:
+    pod = sandbox("db")
+    found = replace(seen.container(container(pod), pod), pid=pid)
+    planned = Sets(cpu_set.parse(cpus), cpu_set.parse(nodes))
+    return Member(found, ContainerKey("uid-db/app", "app"), planned)
+
+
+def process(proc: Path, pid: int, cpus: str, of: str = "db-app", nodes: str = "0-1") -> None:
+    folder = proc / str(pid)
+    folder.mkdir()
+    (folder / "status").write_text(f"Cpus_allowed_list:\t{cpus}\nMems_allowed_list:\t{nodes}\n")
+    (folder / "cgroup").write_text(f"3:cpuset:/kubepods/poduid-db/{of}\n")
+
+
+def test_more_cpus_or_nodes_than_planned_are_a_difference(tmp_path: Path) -> None:
+    process(tmp_path, 7, "0-15")
+    every = Sets(cpu_set.parse("0-15"), frozenset({0, 1}))
+    assert audit.differing([member(7, "4-5")], tmp_path) == {"db-app": every}
+    assert audit.differing([member(7, "0-15", "0")], tmp_path) == {"db-app": every}
+
+
+def test_fewer_cpus_are_the_programs_own_choice(tmp_path: Path) -> None:
+    process(tmp_path, 7, "4")
+    assert audit.differing([member(7, "4-5", "0-1")], tmp_path) == {}
+
+
+def test_what_is_unknown_or_another_process_is_no_difference(tmp_path: Path) -> None:
+    process(tmp_path, 7, "0-15", of="another")
+    process(tmp_path, 8, "not a list")
+    members = [
+        member(0, "4-5"),
+        member(7, "4-5"),
+        member(8, "4-5"),
+        member(9, "4-5"),
+        member(7, ""),
+    ]
+    assert audit.differing(members, tmp_path) == {}
+    (tmp_path / "8" / "status").unlink()
+    assert audit.differing([member(8, "4-5")], tmp_path) == {}
+
+
+def pod_object(**metadata: object) -> dict[str, object]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "db", "namespace": "prod", "uid": "uid-1", **metadata},
+        "spec": {"nodeName": "n", "containers": [{"name": "app", "image": "x"}]},
+        "status": {
+            "phase": "Running",
+            "containerStatuses": [
+                {"name": "app", "containerID": "containerd://abc", "state": {"running": {}}},
+                {"name": "old", "containerID": "containerd://def", "state": {"terminated": {}}},
+                {"name": "new", "state": {"running": {}}},
+            ],
+        },
+    }
+
+
+def decoded(value: dict[str, object]) -> following.FollowedPod | None:
+    return following._decoded(json.dumps(value).encode())
+
+
+def test_a_pod_of_the_cluster_has_its_containers_that_run() -> None:
+    found = decoded(pod_object())
+    assert found is not None
+    assert found.pod.uid == "uid-1"
+    assert found.running == {"abc"}
+
+
+def test_a_static_pod_has_the_uid_of_its_file() -> None:
+    found = decoded(pod_object(annotations={"kubernetes.io/config.hash": "of-the-file"}))
+    assert found is not None
+    assert found.pod.uid == "of-the-file"
+
+
+def test_a_pod_that_cannot_be_read_is_left_out() -> None:
+    value = pod_object()
+    value["spec"] = {"nodeName": "n", "containers": [{"name": "app", "resources": {"limits": 1}}]}
+    assert decoded(value) is None
+
+
+def test_an_event_names_the_pod_and_the_cause() -> None:
+    at = datetime(2026, 11, 28, 22, 0, tzinfo=UTC)
+    made = reporting.event(POD, "container app runs in the shared pool", "node-1", at)
+    assert made["involvedObject"]["uid"] == "uid-1"
+    assert (made["type"], made["reason"]) == ("Warning", "Unpinned")
+    assert made["message"] == "container app runs in the shared pool"
+    assert made["lastTimestamp"] == "2026-11-28T22:00:00Z"
+
+
+class Api:
+    """A client that refuses its first event."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+        self.has_both = asyncio.Event()
+
+    async def create(self, path: str, body: object) -> bytes:
+        self.paths.append(path)
+        if len(self.paths) == 1:
+            raise ApiUnreachable("refused", "https://api")
+        self.has_both.set()
+        return b"{}"
+
+
+def test_a_failed_event_does_not_stop_the_next_one() -> None:
+    async def scene() -> tuple[list[str], list[str]]:
+        api = Api()
+        said: list[str] = []
+        reports: reporting.Reports = asyncio.Queue()
+        reports.put_nowait((POD, "one"))
+        reports.put_nowait((POD, "two"))
+        writing = reporting.write(
+            reports, cast(Any, api), "n", lambda line: said.append(line.message)
+        )
+        async with beside(writing):
+            await api.has_both.wait()
+        return api.paths, said
+
+    paths, said = asyncio.run(scene())
+    assert paths == ["/api/v1/namespaces/prod/events"] * 2
+    assert said == ["Event not written"]
