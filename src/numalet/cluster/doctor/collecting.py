@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from numalet.cluster.doctor import scheduler_collecting
+from numalet.cluster.doctor import other_schedulers, scheduler_collecting
 from numalet.cluster.doctor.facts import (
     ACCOUNTS,
     NAMESPACE,
@@ -137,6 +137,7 @@ async def collected(api: ApiClient, scheduler_files: Iterable[Path] = ()) -> Clu
         named = group.create_task(_items(api, numa_node_class.PATH, _name))
         topologies = group.create_task(_items(api, node_resource_topology.PATH, _topology))
     classes = named.result()
+    scheduling = await scheduler_collecting.collected(api, scheduler_files)
     return ClusterFacts(
         server=api.access.server,
         version=version,
@@ -149,7 +150,8 @@ async def collected(api: ApiClient, scheduler_files: Iterable[Path] = ()) -> Clu
         class_names=None if classes is None else frozenset(classes),
         topologies=topologies.result(),
         contradictions=await contradictions(api),
-        scheduling=await scheduler_collecting.collected(api, scheduler_files),
+        scheduling=scheduling,
+        others=await other_schedulers.collected(api, scheduling.configurations),
     )
 
 

@@ -183,6 +183,22 @@ class SchedulingFacts(Value, kw_only=True):
     leases: tuple[LeaseFacts, ...] = ()
 
 
+class OtherSchedulers(Value, kw_only=True):
+    """The objects that KAI or NodeResourceTopologyMatch read; none if neither is in use.
+
+    ``ignored`` are the resources of KAI's ``ignoreList``; None without KAI. ``sharing`` are the
+    configurations whose NodeResourceTopologyMatch has a cache that knows running pods alone.
+    ``classes`` are the kubelet configurations of classes by name.
+    """
+
+    ignored: frozenset[str] | None = None
+    sharing: tuple[str, ...] = ()
+    topologies: tuple[Mapping[str, Any], ...] = ()
+    class_of_node: Mapping[str, str] = field(default_factory=dict)
+    classes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    pods: tuple[Mapping[str, Any], ...] = ()
+
+
 class ClockReading(Value, kw_only=True):
     """The server's clock and this machine's; ``error_seconds`` is the accuracy.
 
@@ -244,3 +260,4 @@ class ClusterFacts(Value, kw_only=True):
     topologies: tuple[ZoneOwners, ...] | None = None
     contradictions: Contradictions | None = None
     scheduling: SchedulingFacts = field(default_factory=SchedulingFacts)
+    others: OtherSchedulers = field(default_factory=OtherSchedulers)

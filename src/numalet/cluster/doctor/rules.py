@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from numalet.cluster.doctor import scheduler_rules
+from numalet.cluster.doctor import other_schedulers, scheduler_rules
 from numalet.cluster.doctor.facts import ClusterFacts, Permission
 from numalet.cluster.doctor.findings import (
     ClusterAccountForbidden,
@@ -64,6 +64,7 @@ def findings(facts: ClusterFacts) -> tuple[Finding, ...]:
             minor_version(facts.version),
             None if facts.clock is None else facts.clock.server_seconds,
         ),
+        *other_schedulers.findings(facts.others),
     )
 
 

@@ -52,20 +52,20 @@ async def collected(api: ApiClient, files: Iterable[Path] = ()) -> SchedulingFac
     Raises ``BadInput`` if a file contains no KubeSchedulerConfiguration, and the client's errors.
     """
     configurations = [each for path in files for each in in_file(path)]
-    pods = [*await _objects(api, f"/api/v1/namespaces/{_SYSTEM}/pods")]
+    pods = [*await objects(api, f"/api/v1/namespaces/{_SYSTEM}/pods")]
     programs = [each for pod in pods if _is_static(pod) for each in _in_pod(pod)]
     for space in (_SYSTEM, NAMESPACE):
-        for each in await _objects(api, f"/api/v1/namespaces/{space}/configmaps"):
+        for each in await objects(api, f"/api/v1/namespaces/{space}/configmaps"):
             configurations += _in_config_map(each, space)
     for plural, kind in _WORKLOADS.items():
-        for each in await _objects(api, f"/apis/apps/v1/{plural}"):
+        for each in await objects(api, f"/apis/apps/v1/{plural}"):
             programs += _in_workload(each, kind)
-    leases = await _objects(api, f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases")
+    leases = await objects(api, f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases")
     return SchedulingFacts(
         configurations=tuple(configurations),
         extenders=tuple(programs),
         without_configuration=tuple(each for pod in pods for each in _without_configuration(pod)),
-        traps=dict(_traps(await _objects(api, paths.NODES))),
+        traps=dict(_traps(await objects(api, paths.NODES))),
         leases=tuple(_leases(leases)),
     )
 
@@ -200,7 +200,7 @@ def _leases(given: Iterable[_Object]) -> Iterator[LeaseFacts]:
             )
 
 
-async def _objects(api: ApiClient, path: str) -> tuple[_Object, ...]:
+async def objects(api: ApiClient, path: str) -> tuple[_Object, ...]:
     """Return the items of the collection; empty if it is missing or forbidden."""
     try:
         return tuple((await listed(api, ApiCollection(path), msgspec.json.decode)).items.values())

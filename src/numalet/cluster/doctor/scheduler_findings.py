@@ -160,3 +160,57 @@ class ClusterLeaseNotRenewed(WarningFinding):
     holder: str
     seconds: str
     namespace: str
+
+
+class ClusterKaiZonesUnmanaged(WarningFinding):
+    sentence = (
+        "{nodes} whose NodeResourceTopology has {resources} by NUMA node, although their kubelets"
+        " do not align them: {names}"
+    )
+    why = "KAI counts them as aligned, and refuses pods that these kubelets would admit"
+    fix = (
+        "write ignoreList: {ignore} into plugins.numa.arguments of each SchedulingShard, or enable"
+        " the CPU Manager and the Memory Manager"
+    )
+    nodes: str
+    resources: str
+    names: str
+    ignore: str
+
+
+class ClusterKaiTooManyZones(WarningFinding):
+    sentence = "{node} has {zones} NUMA nodes, and KAI models at most 8"
+    fix = "let the extender of numalet decide about its pods"
+    node: str
+    zones: str
+
+
+class ClusterKaiTwoPublishers(WarningFinding):
+    sentence = "several publishers write KAI's annotations on pods of {node}: {managers}"
+    why = "two publishers of one annotation undo each other's writes"
+    fix = (
+        "write numaPlacementExporter.service.enabled: false into KAI's Config, or run numalet"
+        " publish without --kai"
+    )
+    node: str
+    managers: str
+
+
+class ClusterTopologyTwoPublishers(WarningFinding):
+    sentence = "several publishers write the NodeResourceTopology of {node}: {managers}"
+    why = "schedulers see both in turn"
+    fix = "end all but one of them"
+    node: str
+    managers: str
+
+
+class ClusterFingerprintOfEndedPods(WarningFinding):
+    sentence = "{nodes} whose pod fingerprint counts pods that have ended: {names}"
+    why = (
+        "NodeResourceTopologyMatch counts running pods alone, so its cache never accepts the "
+        "NodeResourceTopology of these nodes again"
+    )
+    fix = "write cache: {{informerMode: Dedicated}} into the plugin's arguments in {sources}"
+    nodes: str
+    names: str
+    sources: str
