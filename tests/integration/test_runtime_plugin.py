@@ -1,0 +1,261 @@
+"""``numalet nri`` as a process, and a container runtime of the test's own at the other end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import socket
+import tempfile
+import urllib.request
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from numalet.agent.nri.choices import EVENTS
+from numalet.core.model import cpu_set
+from numalet.io.rpc import nri_v1alpha1_pb2 as nri
+from numalet.io.rpc import ttrpc_pb2 as ttrpc
+from running.fake_api_server import FakeApiServer
+from running.fake_runtime import (
+    BURSTABLE,
+    GUARANTEED,
+    PLUGIN,
+    FakeRuntime,
+    container,
+    request,
+    sandbox,
+)
+from running.said_program import SaidProgram
+from running.server_programs import free_port
+
+MACHINE = ("-m", "4n16c1t", "--memory-per-node", "16Gi")
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+class Runtime:
+    """A listening socket; every plugin that connects is registered and synchronized."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "nri.sock"
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(self.path))
+        self.listener.listen()
+        self.listener.settimeout(200)
+        self.has: dict[str, tuple[nri.PodSandbox, nri.Container]] = {}
+        self._ends: list[socket.socket] = []
+
+    def connection(self) -> FakeRuntime:
+        """Accept the next connection and register it; what it wants changed is applied."""
+        end, _ = self.listener.accept()
+        self._ends.append(end)
+        runtime = FakeRuntime(end)
+        registered = runtime.registration()
+        configured = runtime.answer("Configure", nri.ConfigureRequest(), nri.ConfigureResponse)
+        is_main = registered.plugin_name == "numalet"
+        assert configured.events == (EVENTS if is_main else 4)
+        asked = nri.SynchronizeRequest(
+            pods=[pod for pod, _ in self.has.values()],
+            containers=[each for _, each in self.has.values()],
+        )
+        answer = runtime.answer("Synchronize", asked, nri.SynchronizeResponse)
+        self.apply(list(answer.update))
+        runtime.accept()
+        return runtime
+
+    def close(self) -> None:
+        for each in (self.listener, *self._ends):
+            each.close()
+
+    def create(self, runtime: FakeRuntime, pod: nri.PodSandbox, cpu: int = 2) -> nri.Container:
+        made = container(pod, cpu=cpu, created_at=len(self.has))
+        answer = runtime.answer("CreateContainer", request(pod, made), nri.CreateContainerResponse)
+        made.linux.resources.MergeFrom(answer.adjust.linux.resources)
+        made.annotations.update(answer.adjust.annotations)
+        self.has[made.id] = pod, made
+        self.apply(list(answer.update))
+        return made
+
+    def apply(self, updates: list[nri.ContainerUpdate]) -> None:
+        for each in updates:
+            _, changed = self.has[each.container_id]
+            changed.linux.resources.MergeFrom(each.linux.resources)
+
+    def cpus(self, of: nri.Container) -> frozenset[int]:
+        return cpu_set.parse(self.has[of.id][1].linux.resources.cpu.cpus)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder with a short name, because a socket is in it."""
+    with tempfile.TemporaryDirectory(prefix="nri") as made:
+        yield Path(made)
+
+
+@pytest.fixture
+def runtime(folder: Path) -> Iterator[Runtime]:
+    made = Runtime(folder)
+    yield made
+    made.close()
+
+
+def words(folder: Path, *more: str) -> tuple[str, ...]:
+    paths = ("--socket", str(folder / "nri.sock"), "--root", str(folder / "root"))
+    return ("nri", "--mode", "enforce", *MACHINE, *paths, *more)
+
+
+def test_it_pins_comes_back_and_repairs(folder: Path, runtime: Runtime) -> None:
+    port = free_port()
+    plugin = SaidProgram(*words(folder, "--audit-seconds", "0.2", "--metrics", str(port)))
+    try:
+        main = runtime.connection()
+        web = runtime.create(main, sandbox("web", BURSTABLE), cpu=1)
+        db = runtime.create(main, sandbox("db"))
+        assert len(runtime.cpus(db)) == 2
+        assert not runtime.cpus(db) & runtime.cpus(web)
+        # The connection breaks, and containers start meanwhile.
+        main.end.close()
+        late = container(sandbox("late"), created_at=9)
+        runtime.has[late.id] = sandbox("late"), late
+        before = runtime.cpus(db)
+        main = runtime.connection()
+        assert runtime.cpus(db) == before
+        assert len(runtime.cpus(late)) == 2
+        assert not runtime.cpus(late) & (runtime.cpus(db) | runtime.cpus(web))
+        plugin.until_said("started unpinned while numalet was not connected")
+        # The end of a sandbox has no answer that could grow the pool; a second connection can.
+        pod, _ = runtime.has.pop(db.id)
+        main.answer("StopPodSandbox", request(pod), nri.UpdatesResponse)
+        second = runtime.connection()
+        assert runtime.cpus(web) > before
+        second.end.close()
+        url = f"http://127.0.0.1:{port}/metrics"
+        shown = urllib.request.urlopen(url, timeout=60).read().decode()
+        assert 'numalet_nri_unpinned_starts_total{cause="not-connected"} 1.0' in shown
+        assert "numalet_nri_connected 1.0" in shown
+        # No call but registrations ever came: an unsolicited update can block the node.
+        assert main.called == second.called == ["RegisterPlugin"]
+        assert plugin.end() == 0
+        assert "Stopped; containers keep their settings" in plugin.said
+    finally:
+        plugin.kill()
+    # The next process reads what its predecessor gave.
+    plugin = SaidProgram(*words(folder))
+    try:
+        again = runtime.connection()
+        assert len(runtime.cpus(late)) == 2
+        other = runtime.create(again, sandbox("other"))
+        assert not runtime.cpus(other) & runtime.cpus(late)
+    finally:
+        plugin.kill()
+
+
+def test_events_of_the_pods_are_written_to_the_cluster(folder: Path, runtime: Runtime) -> None:
+    events = "/api/v1/namespaces/default/events"
+
+    def scene(kubeconfig: Path) -> None:
+        more = ("--kubeconfig", str(kubeconfig), "--node-name", "n7", "--no-room", "unpinned")
+        plugin = SaidProgram(*words(folder, *more))
+        try:
+            main = runtime.connection()
+            runtime.create(main, sandbox("huge"), cpu=64)
+            # A cluster that refuses events does not stop the plugin.
+            plugin.until_said("Event not written")
+            runtime.create(main, sandbox("db"))
+            assert plugin.end() == 0
+        finally:
+            plugin.kill()
+
+    async def beside_a_cluster() -> list[bytes]:
+        server = FakeApiServer()
+        await server.start()
+        server.refused[events] = 403
+        try:
+            await asyncio.to_thread(scene, server.write_kubeconfig(folder / "kubeconfig"))
+        finally:
+            await server.stop()
+        return [each.body for each in server.requests if each.path == events]
+
+    (written,) = map(json.loads, asyncio.run(beside_a_cluster()))
+    assert written["involvedObject"]["name"] == "huge"
+    assert written["message"].endswith("the node has no room for it")
+
+
+def test_one_folder_has_one_plugin(folder: Path, runtime: Runtime) -> None:
+    plugin = SaidProgram(*words(folder))
+    try:
+        runtime.connection()
+        second = SaidProgram(*words(folder))
+        assert second.process.wait(200) == 2
+        second.until_said("another numalet nri uses")
+        second.kill()
+    finally:
+        plugin.kill()
+
+
+def test_a_runtime_that_is_not_there_is_waited_for(folder: Path) -> None:
+    plugin = SaidProgram(*words(folder))
+    try:
+        plugin.until_said("Not connected to the runtime")
+        runtime = Runtime(folder)
+        runtime.connection()
+        runtime.close()
+    finally:
+        plugin.kill()
+
+
+def test_kills_at_any_moment_lose_and_double_nothing(folder: Path, runtime: Runtime) -> None:
+    chance = random.Random(7)
+    plugin = SaidProgram(*words(folder, "--no-room", "unpinned"))
+    try:
+        main = runtime.connection()
+        for at in range(60):
+            if at % 10 == 9:
+                # With its question unanswered: the runtime goes on without the plugin.
+                lost = container(sandbox(f"lost{at}"), cpu=1, created_at=at)
+                asked = request(sandbox(f"lost{at}"), lost)
+                call = ttrpc.Request(
+                    service=PLUGIN, method="CreateContainer", payload=asked.SerializeToString()
+                )
+                main.send(1, 9001, 1, call.SerializeToString())
+                plugin.kill()
+                runtime.has[lost.id] = sandbox(f"lost{at}"), lost
+                plugin = SaidProgram(*words(folder, "--no-room", "unpinned"))
+                main = runtime.connection()
+            parent = BURSTABLE if at % 4 == 0 else GUARANTEED
+            runtime.create(main, sandbox(f"p{at}", parent), cpu=chance.choice([1, 2, 4]))
+            if len(runtime.has) > 20:
+                pod, ended = runtime.has.pop(chance.choice(list(runtime.has)))
+                answer = main.answer("StopContainer", request(pod, ended), nri.UpdatesResponse)
+                runtime.apply(list(answer.update))
+                main.answer("StopPodSandbox", request(pod), nri.UpdatesResponse)
+        plugin.kill()
+        plugin = SaidProgram(*words(folder, "--no-room", "unpinned"))
+        main = runtime.connection()
+    finally:
+        plugin.kill()
+    sets = {name: runtime.cpus(each) for name, (_, each) in runtime.has.items()}
+    shared = next(runtime.cpus(each) for pod, each in runtime.has.values() if is_shared(pod))
+    own = [cpus for cpus in sets.values() if cpus != shared]
+    assert len(own) > 5
+    assert all(not one & other for one, other in combinations(own, 2))
+    assert all(not each & shared for each in own)
+    assert shared.union(*own) == frozenset(range(64))
+    assert all(runtime.cpus(each) == shared for pod, each in runtime.has.values() if is_shared(pod))
+
+
+def is_shared(pod: nri.PodSandbox) -> bool:
+    return BURSTABLE in pod.linux.cgroup_parent
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [(("--index", "1"), "two digits"), (("--metrics", "x"), "cannot serve metrics")],
+)
+def test_wrong_options_are_named(folder: Path, more: tuple[str, str], problem: str) -> None:
+    plugin = SaidProgram(*words(folder, *more))
+    plugin.until_said(problem)
+    assert plugin.process.wait(200) == 2
+    plugin.kill()
