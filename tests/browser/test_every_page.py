@@ -53,7 +53,7 @@ def url() -> Iterator[str]:
     now = datetime.now(UTC)
     source.keep(
         [
-            history_points.point(view, view, now - timedelta(minutes=5)),
+            history_points.point(replace(view, rows=()), view, now - timedelta(minutes=5)),
             history_points.point(view, view, now),
         ]
     )

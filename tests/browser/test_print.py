@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +14,7 @@ from playwright.sync_api import Page, expect
 
 from numalet.cluster.following import StillFleet
 from numalet.core.model.pod import ContainerKey
+from numalet.dashboard import history_points
 from numalet.dashboard.application import application
 from running import dashboards
 from running.browsers import Visit
@@ -63,17 +66,20 @@ def test_ninety_pods_are_ninety_on_paper(visit: Callable[..., Visit], tmp_path: 
     log.write_text("".join(f"line {number}\n" for number in range(90)))
     (container,) = pods[0].containers()
     source.log(ContainerKey(pods[0].uid, container.name), log)
+    before = replace(view, rows=())
+    source.keep([history_points.point(before, view, datetime.now(UTC) - timedelta(minutes=5))])
     page = visit(viewport=_PAPER).page
     with dashboards.listening(application(source)) as url:
         for path, selector in (
             ("/pods", "table.pods tbody tr"),
+            ("/history", "tr[data-at]"),
             ("/node", ".list li"),
             ("/pods/default/pod-00", ".log"),
             ("/", "#room"),
         ):
             page.goto(url + path)
             text = _printed(page, tmp_path)
-            if path in ("/pods", "/node"):
+            if path in ("/pods", "/node", "/history"):
                 expect(page.locator(selector)).to_have_count(90)
                 wanted = [pod.name for pod in pods]
                 assert text is None or [name for name in wanted if name not in text] == []

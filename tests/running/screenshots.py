@@ -55,7 +55,7 @@ SHOTS: Final[Mapping[str, Shot]] = {
     "dashboard-pod.png": Shot("node", "/pods/default/route", 880),
     "dashboard-pod-refused.png": Shot("node", "/pods/default/late", 1240),
     "dashboard-what-if.png": Shot("node", "/what-if?sample=larger", 1240),
-    "dashboard-history.png": Shot("node", "/history", 600),
+    "dashboard-history.png": Shot("node", "/history", 1040),
     "dashboard-fleet.png": Shot("fleet", "/fleet", 960),
     "dashboard-fleet-node.png": Shot("fleet", "/fleet/nodes/gpu-00", 780),
 }
@@ -71,8 +71,11 @@ def _command(folder: Path, arguments: Sequence[str]) -> Iterator[str]:
     ) as process:  # fmt: skip
         try:
             assert process.stdout is not None
-            line = process.stdout.readline().strip()
-            yield json.loads(line)["url"] if line.startswith("{") else line
+            text = process.stdout.readline().strip()
+            # An object may have several lines.
+            while text.startswith("{") and not text.endswith("}"):
+                text += process.stdout.readline().strip()
+            yield json.loads(text)["url"] if text.startswith("{") else text
         finally:
             process.send_signal(signal.SIGINT)
             process.wait(_PATIENCE_SECONDS)
