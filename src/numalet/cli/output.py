@@ -90,6 +90,7 @@ def console() -> Console:
 def literal_console(**settings: Any) -> Console:
     """Return a console that prints names unchanged, even with square brackets and colons."""
     from rich.console import Console
+    from rich.padding import Padding
     from rich.segment import Segment
     from rich.text import Text
 
@@ -100,9 +101,13 @@ def literal_console(**settings: Any) -> Console:
 
         def render(self, renderable: Any, options: Any = None) -> Iterator[Segment]:
             allowed = options or self.options
-            drawn = Text(renderable) if isinstance(renderable, str) else renderable
+            drawn: Any = Text(renderable) if isinstance(renderable, str) else renderable
             if isinstance(drawn, Text) and not (drawn.no_wrap or allowed.no_wrap):
-                drawn = breaking.broken(drawn, allowed.max_width, units=breaking.WORDS)
+                begin = 0 if "\n" in drawn.plain else len(drawn.plain) - len(drawn.plain.lstrip())
+                rest = drawn[begin:] if begin else drawn
+                drawn = breaking.broken(rest, allowed.max_width - begin, units=breaking.WORDS)
+                if begin:
+                    drawn = Padding(drawn, (0, 0, 0, begin))
             for text, style, control in super().render(drawn, allowed):
                 yield Segment(text if control else printable(text), style, control)
 

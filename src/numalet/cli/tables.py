@@ -87,7 +87,8 @@ class FittedTable:
         drawn = Table(padding=(0, gap, 0, 0), **self._settings)
         for column, width in zip(self._columns, widths, strict=True):
             justify: JustifyMethod = "right" if column.right else "left"
-            drawn.add_column(column.name, justify=justify, no_wrap=column.whole, width=width)
+            # Whole cells have their width; their heads may break.
+            drawn.add_column(column.name, justify=justify, width=width)
         for row in self._rows:
             drawn.add_row(*row)
         yield drawn

@@ -134,6 +134,11 @@ def test_a_long_id_is_whole_below_its_name(
     ]
 
 
+def test_a_broken_line_keeps_its_indent(capsys: pytest.CaptureFixture[str]) -> None:
+    output.print_all([Text("  " + "word " * 20)])
+    assert capsys.readouterr().out.splitlines() == ["  " + " ".join(["word"] * n) for n in (13, 7)]
+
+
 def test_blanks_at_the_ends_of_lines_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     output.print_all(["one   ", "two"])
 
