@@ -8,12 +8,13 @@ from numalet.cli import (
     fleet_classes,
     fleet_days,
     fleet_keeping_away,
+    fleet_rejections,
     fleet_serving,
     fleet_sources,
 )
 from numalet.cli.fleet_keeping_away import KeepingOptions
 from numalet.cli.fleet_sources import OUTPUT, POD, SHAPE, WATCH, Source
-from numalet.cli.helping import Command, with_line_breaks
+from numalet.cli.helping import Command, CommandsWithSynonyms, with_line_breaks
 from numalet.cli.options import Options, option, with_options
 from numalet.cli.output import RowsFormat
 from numalet.core.model import input_error
@@ -26,6 +27,10 @@ EPILOG = """Examples:
 
   # nodes that look free but reject every pod, and their cost
   numalet fleet traps
+
+  # why this pod was rejected, and where it fits now; all rejected pods
+  numalet fleet why train/llm-0
+  numalet fleet rejected
 
   # which pods to evict so that a pod fits, and where they could run instead
   numalet fleet free train.yaml --plan
@@ -45,6 +50,7 @@ See also 'numalet fleet COMMAND --help'.
 
 fleet_app = typer.Typer(
     name="fleet",
+    cls=CommandsWithSynonyms,
     help="Analyse a whole cluster: free capacity, trap nodes, evictions, changes.",
     rich_markup_mode=None,
     no_args_is_help=True,
@@ -219,6 +225,7 @@ def free(options: FreeOptions) -> None:
     )
 
 
+fleet_rejections.register(fleet_app)
 fleet_days.register(fleet_app)
 fleet_classes.register(fleet_app)
 fleet_serving.register(fleet_app)

@@ -10,11 +10,11 @@ from numalet.core.model import resources
 from numalet.insight.fleet import victims
 from numalet.insight.fleet.evicting import CopiesAnswer
 from numalet.insight.fleet.fit import Fit
-from numalet.insight.fleet.parts import FleetPlacement
+from numalet.insight.fleet.parts import FleetPlacement, controller_text
+from numalet.insight.fleet.rejected import FleetRejected
 from numalet.insight.fleet.replay import ReplayAnswer, Sample
 from numalet.insight.fleet.traps import Traps
 from numalet.insight.fleet.variants import WhatIf
-from numalet.insight.output.fleet_free_document import controller_text
 
 
 def fits(answers: Sequence[Fit]) -> Iterator[Sequence[object]]:
@@ -44,6 +44,18 @@ def traps(answer: Traps) -> Iterator[Sequence[object]]:
         refused = " ".join(each.refused)
         for resource, amount in each.stranded.items():
             yield each.node, each.pool, each.origin.value, resource, amount, each.text, refused
+
+
+def rejected(answer: FleetRejected) -> Iterator[Sequence[object]]:
+    """Yield a row for each group of rejected pods and each node that rejected some of it."""
+    times = "first_at_seconds", "last_at_seconds"
+    yield "namespace", "owner", "pod", "reason", "node", "count", *times, "fits_on", "fits_there"
+    for each in answer.groups:
+        for node, count in each.nodes.items():
+            about = each.namespace, each.owner, each.pod, each.reason, node, count
+            seen = (each.first_at_seconds, each.last_at_seconds)
+            at = ["" if moment is None else moment for moment in seen]
+            yield *about, *at, len(each.fits_on), node in each.fits_there
 
 
 def free(answer: CopiesAnswer) -> Iterator[Sequence[object]]:

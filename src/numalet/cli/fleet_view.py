@@ -23,7 +23,6 @@ from numalet.insight.fleet.traps import (
     TrapShape,
     urgent_first,
 )
-from numalet.insight.output.fleet_free_document import controller_text
 from numalet.wording import numbers
 
 if TYPE_CHECKING:
@@ -125,12 +124,17 @@ def _fits(cluster: Cluster, answers: Sequence[Fit]) -> Iterator[RenderableType]:
             yield table(_LANDINGS, fit.landings[:MOST_ROWS])
             if len(fit.landings) > MOST_ROWS:
                 yield output.one_line(f"and {len(fit.landings) - MOST_ROWS} more (see -o json)")
-        if fit.left_out:
-            count = sum(each.count for each in fit.left_out)
-            yield ""
-            yield output.one_line(f"It does not fit on {numbers.counted(count, 'node')}:")
-            yield table(_REASONS, fit.left_out[:MOST_ROWS])
+        yield from left_out(fit)
     yield from ending(cluster)
+
+
+def left_out(fit: Fit) -> Iterator[RenderableType]:
+    """Yield the nodes on which a pod does not fit, by reason."""
+    if fit.left_out:
+        count = sum(each.count for each in fit.left_out)
+        yield ""
+        yield output.one_line(f"It does not fit on {numbers.counted(count, 'node')}:")
+        yield table(_REASONS, fit.left_out[:MOST_ROWS])
 
 
 def _gets(placements: Mapping[str, Placement]) -> str:
@@ -290,7 +294,7 @@ def _free(
 _GOING: Final[Columns[ClusterPod]] = (
     Column("POD", lambda each: str(each.pod)),
     Column("PRIORITY", lambda each: each.pod.priority or 0, right=True),
-    Column("CONTROLLER", lambda each: controller_text(each) or "-: nothing recreates it"),
+    Column("CONTROLLER", lambda each: parts.controller_text(each) or "-: nothing recreates it"),
     Column("ASKS FOR", lambda each: numbers.amounts(pod_demand.amounts(each.pod))),
 )
 _OTHERS: Final[Columns[tuple[str, list[str]]]] = (

@@ -47,6 +47,20 @@ class Commands(typer.core.TyperGroup):
                 formatter.write_dl(rows)
 
 
+_SYNONYMS: Final = {"explain": "why", "drain": "free", "evict": "free", "rejections": "rejected"}
+"""Words that users of kubectl and of other commands try, and the command that is meant."""
+
+
+class CommandsWithSynonyms(typer.core.TyperGroup):
+    """A group of commands that names the command that a user means with another word."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        meant = _SYNONYMS.get(args[0]) if args and args[0] not in self.commands else None
+        if meant is not None and meant in self.commands:
+            ctx.fail(f"No such command '{args[0]}'. Did you mean '{meant}'?")
+        return super().resolve_command(ctx, args)
+
+
 class Command(typer.core.TyperCommand):
     """A command whose help shows arguments by their metavar and options in groups.
 

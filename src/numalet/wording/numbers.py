@@ -24,6 +24,12 @@ def cpus(of: Iterable[int]) -> str:
     return f"CPU {numbers}" if numbers.isdecimal() else f"CPUs {numbers}"
 
 
+def numa_nodes(node_ids: Iterable[int]) -> str:
+    """Format NUMA nodes by their numbers: ``NUMA node 0``, ``NUMA nodes 0-1``; empty for none."""
+    numbers = cpu_set.text(node_ids)
+    return f"NUMA node{'' if numbers.isdecimal() else 's'} {numbers}" if numbers else ""
+
+
 def nodes_and_closed(nodes: int, closed: int) -> str:
     """Say how many nodes there are, and how many of them get no new pods."""
     return f"{nodes} ({closed} closed)" if closed else str(nodes)

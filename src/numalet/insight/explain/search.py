@@ -5,7 +5,7 @@ Within a category, offers without a cost for other pods are first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TypeAlias
 
@@ -146,15 +146,22 @@ def _memory(pod: Pod) -> Quantity:
 KeepGoing: TypeAlias = Callable[[], bool]
 
 
-def search(case: Case, traced: Story, keep_going: KeepGoing) -> Iterator[Tally]:
-    """Yield each category when it is complete, cheapest first. ``traced`` is the pod's story.
+def search(
+    case: Case,
+    traced: Story,
+    keep_going: KeepGoing,
+    among: Container[Category] = frozenset(Category),
+) -> Iterator[Tally]:
+    """Yield each category of ``among`` when it is complete, cheapest first.
 
-    Nothing is searched for a pod that is admitted and aligned.
+    ``traced`` is the pod's story. Nothing is searched for a pod that is admitted and aligned.
     """
     goal = _goal(traced)
     if goal is None:
         return
     for category, searched in _SEARCHES.items():
+        if category not in among:
+            continue
         tally = Tally(category, keep_going, goal)
         searched(case, traced, tally)
         tally.offers.sort(key=lambda offer: len(offer.outcome.lost))

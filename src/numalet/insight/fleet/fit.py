@@ -200,8 +200,11 @@ def left_out(
             groups.setdefault(why, []).append(name)
     for name, unknown in undecided.items():
         groups.setdefault(NotDecided(unknown.why.code, str(unknown.why)), []).append(name)
-    listed = [
-        ReasonGroup(reason.code, reason.text, len(names), tuple(sorted(names)))
-        for reason, names in groups.items()
-    ]
-    return tuple(sorted(listed, key=lambda each: (-each.count, each.text)))
+    # The scheduler's reason and the kubelet's may have the same words.
+    by_text: dict[str, ReasonGroup] = {}
+    for reason, names in groups.items():
+        known = by_text.get(reason.text)
+        code = reason.code if known is None else known.code
+        every = sorted([*names, *(() if known is None else known.nodes)])
+        by_text[reason.text] = ReasonGroup(code, reason.text, len(every), tuple(every))
+    return tuple(sorted(by_text.values(), key=lambda each: (-each.count, each.text)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from numalet.core.cluster.cluster import Cluster, Origin
+from numalet.core.cluster.cluster import Cluster, ClusterPod, Origin
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import Finding
 from numalet.core.model.value import Value
@@ -76,3 +76,9 @@ def placements(by_container: Mapping[str, Placement]) -> dict[str, FleetPlacemen
         )
         for name, each in by_container.items()
     }
+
+
+def controller_text(pod: ClusterPod) -> str:
+    """Return the pod's controller as ``Kind/name``; empty if it has no controller."""
+    owner = pod.controller
+    return "" if owner is None else f"{owner.kind}/{owner.name}"

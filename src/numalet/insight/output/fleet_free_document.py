@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from numalet.core.cluster.cluster import Cluster, ClusterPod
+from numalet.core.cluster.cluster import Cluster
 from numalet.insight.fleet import parts
 from numalet.insight.fleet.evicting import CopiesAnswer, NodeAnswer
 from numalet.insight.fleet.moves import AdmissionStep, MovePlan, Step
-from numalet.insight.fleet.parts import FleetPlacement, Origins
+from numalet.insight.fleet.parts import FleetPlacement, Origins, controller_text
 from numalet.insight.fleet.victims import priority
 from numalet.insight.output.json_schema import OutputDocument
 
@@ -124,12 +124,6 @@ def of(
         ],
         origins=parts.origins(cluster),
     )
-
-
-def controller_text(pod: ClusterPod) -> str:
-    """Return the pod's controller as ``Kind/name``; empty if it has no controller."""
-    owner = pod.controller
-    return "" if owner is None else f"{owner.kind}/{owner.name}"
 
 
 def _node(answer: NodeAnswer) -> FreeNodeDocument:

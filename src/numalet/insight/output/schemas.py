@@ -21,6 +21,7 @@ from numalet.insight.explain.explanation_types import Explanation, ExplanationNo
 from numalet.insight.explain.matrix import Matrix
 from numalet.insight.fleet.class_draft import ClassDraft
 from numalet.insight.fleet.fit import FleetFit
+from numalet.insight.fleet.rejected import FleetRejected
 from numalet.insight.fleet.traps import Traps
 from numalet.insight.fleet.variants import WhatIf
 from numalet.insight.maps.machine_map import MachineMap, Profiles
@@ -29,6 +30,7 @@ from numalet.insight.output.check_document import CheckDocument, ChecksDocument,
 from numalet.insight.output.findings_document import FindingsDocument
 from numalet.insight.output.fleet_days_document import FleetReplayDocument
 from numalet.insight.output.fleet_free_document import FleetFreeDocument
+from numalet.insight.output.fleet_why_document import FleetWhyDocument
 from numalet.insight.output.json_schema import DIALECT, Schema
 from numalet.insight.output.machine_document import LabListDocument
 from numalet.insight.output.replay_document import ReplayDocument
@@ -82,9 +84,11 @@ DOCUMENTS: Final[Mapping[str, tuple[type[Struct], ...]]] = MappingProxyType(
         "fleet-classes": (ClassDraft,),
         "fleet-fit": (FleetFit,),
         "fleet-free": (FleetFreeDocument,),
+        "fleet-rejected": (FleetRejected,),
         "fleet-replay": (FleetReplayDocument,),
         "fleet-traps": (Traps,),
         "fleet-what-if": (WhatIf,),
+        "fleet-why": (FleetWhyDocument,),
         "lab-list": (LabListDocument,),
         "machine": (MachineMap,),
         "machine-profiles": (Profiles,),
