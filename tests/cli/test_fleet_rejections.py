@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from cli import console_page
 from cli.commands import Runner
 from numalet.insight.output import schemas
 from values import gpu_dump
@@ -122,3 +123,12 @@ def test_words_of_other_commands_lead_to_the_one_that_is_meant(
     ended = numalet("fleet", word, "x")
     assert ended.status == 2
     assert f"No such command '{word}'. Did you mean '{meant}'?" in ended.err
+
+
+SHOWN = [each for each in console_page.shown("why-rejected.md") if "--dump" in each[0]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("command", "expected"), SHOWN)
+def test_a_command_prints_what_the_page_says(command: str, expected: str, dump: str) -> None:
+    assert console_page.printed(command, Path(dump).parent) == expected

@@ -69,8 +69,8 @@ def write_rejections(path: Path) -> None:
         _refused("llm-2", "llm", 4, "gpu-1", 120),
         _refused("infer-0", "infer", 3, "gpu-1", 600),
     ]
-    pods = {**of.pods, **{each.pod.uid: each for each in refused}}
-    every = objects(replace(of, pods=pods))
+    known = {**of.pods, **{each.pod.uid: each for each in refused}}
+    every = objects(replace(of, pods=known))
     path.write_text(kube_lists.kubectl_json(every), encoding="utf-8")
 
 

@@ -10,6 +10,7 @@ from numalet.cli.output import RowsFormat
 from numalet.core.cluster.cluster import Cluster
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput
+from numalet.wording import numbers
 
 if TYPE_CHECKING:
     from numalet.core.cluster.cluster import Arrival, Cluster
@@ -183,6 +184,4 @@ def check_nodes(cluster: Cluster, names: Iterable[str]) -> None:
 
 
 def _listed(names: Sequence[str]) -> str:
-    from numalet.cli import fleet_view
-
-    return fleet_view.some(each or "''" for each in names) or "none"
+    return numbers.some(each or "''" for each in names) or "none"

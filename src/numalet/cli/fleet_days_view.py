@@ -59,7 +59,7 @@ def _what_if(cluster: Cluster, answer: WhatIf) -> Iterator[RenderableType]:
         yield output.one_line(f"The kubelet of {alike[0]}{more} would not start: {text}", "red")
     homeless = [each for each in answer.after.displaced if each in answer.after.waiting]
     if homeless:
-        names = fleet_view.some(homeless)
+        names = numbers.some(homeless)
         yield output.one_line(f"Pods that run now and would run nowhere: {names}", "yellow")
     yield from fleet_view.ending(cluster)
 

@@ -103,7 +103,7 @@ def _why(cluster: Cluster, text: str, form: RowsFormat) -> int:
             fleet_rejections_view.why(cluster, answer)
         case _:
             output.print_document(answer, form)
-    return 0 if answer.is_yes else 1 if cluster.nodes else 2
+    return 0 if answer.is_yes else 1 if answer.is_decided else 2
 
 
 def _rejected(cluster: Cluster, assessor: Assessor, form: RowsFormat) -> int:

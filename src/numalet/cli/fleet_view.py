@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from numalet.cli import breaking, output
@@ -148,7 +148,7 @@ _TRAPS: Final[Columns[Trap]] = (
     Column("POOL", lambda each: each.pool or "-"),
     Column("STRANDED", lambda each: numbers.amounts(each.stranded)),
     Column("WHY", lambda each: each.text),
-    Column("REFUSED", lambda each: breaking.words(some(each.refused))),
+    Column("REFUSED", lambda each: breaking.words(numbers.some(each.refused))),
 )
 _POOLS: Final[Columns[PoolTraps]] = (
     Column("POOL", lambda each: each.pool or "-"),
@@ -232,13 +232,7 @@ def _kept_away(done: KeptAway) -> Iterator[RenderableType]:
         yield output.one_line(f"{len(done.over_the_cap)} more are over the cap (see --at-most).")
     if done.still_used:
         text = "some shape still fits there"
-        yield output.one_line(f"Left alone, as {text}: {some(done.still_used)}")
-
-
-def some(names: Iterable[str]) -> str:
-    """Return the first names, and the number of others."""
-    every = list(names)
-    return ", ".join(every[:3]) + (f" and {len(every) - 3} more" if len(every) > 3 else "")
+        yield output.one_line(f"Left alone, as {text}: {numbers.some(done.still_used)}")
 
 
 def _copies(
@@ -355,6 +349,6 @@ def _plan(plan: MovePlan) -> Iterator[RenderableType]:
     yield output.one_line("Plan, each step admitted in this order; nothing is carried out:")
     yield table(_STEPS, enumerate(plan.steps, 1))
     if plan.homeless:
-        names = some(str(each.pod) for each in plan.homeless)
+        names = numbers.some(str(each.pod) for each in plan.homeless)
         bounded = " (the search was bounded)" if plan.is_bounded else ""
         yield output.one_line(f"No node admits, before or after{bounded}: {names}", "yellow")

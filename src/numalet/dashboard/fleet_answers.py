@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
 from urllib.parse import quote, urlencode
 
 from numalet.core.cluster.cluster import Cluster
@@ -13,11 +13,18 @@ from numalet.core.model.value import Value, replace
 from numalet.drawing import heat_map
 from numalet.drawing.heat_map import HeatCell, HeatPool
 from numalet.insight.fleet import fit as fitting
+from numalet.insight.fleet import named_pod
+from numalet.insight.fleet import rejected as rejecting
 from numalet.insight.fleet.assessing import Assessor
 from numalet.insight.fleet.fit import Fit
 from numalet.insight.fleet.heat import FleetCell, FleetMap, FleetMapper, MappedPool
+from numalet.insight.fleet.rejected import FleetRejected
 from numalet.insight.fleet.traps import TrapFinder, Traps
+from numalet.insight.output import fleet_why_document
+from numalet.insight.output.fleet_why_document import FleetWhyDocument
 from numalet.io.documents.pods import pod_shapes
+
+T = TypeVar("T")
 
 _GIB: Final = 1 << 30
 
@@ -42,6 +49,10 @@ def node_path(path: str, name: str) -> str:
     return f"{path}/fleet/nodes/{quote(name, safe='')}"
 
 
+def why_path(path: str, pod: str) -> str:
+    return f"{path}/fleet/why?{urlencode({'pod': pod})}"
+
+
 MOST_CELLS: Final = 1_000
 """With more nodes, those that are drawn alike share a cell."""
 MOST_COPIES: Final = 1_000
@@ -59,6 +70,7 @@ class MapQuestion(Value):
 class DrawnFleet(Value):
     fleet: FleetMap
     traps: Traps
+    rejected: FleetRejected
     drawing: str
     is_folded: bool
     listed: list[FleetCell]
@@ -78,7 +90,7 @@ class FleetAnswers:
         self._idle = [Assessor() for _ in range(_MOST_FITS)]
         self._few = asyncio.Semaphore(_MOST_FITS)
         self._cluster: Cluster | None = None
-        self._traps: Traps | None = None
+        self._traps: tuple[Traps, FleetRejected] | None = None
         self._drawn: dict[MapQuestion, DrawnFleet] = {}
 
     async def drawn(self, cluster: Cluster, question: MapQuestion) -> DrawnFleet:
@@ -97,8 +109,10 @@ class FleetAnswers:
 
     def _draw(self, cluster: Cluster, question: MapQuestion) -> DrawnFleet:
         if self._traps is None:
-            self._traps = self._finder.find(cluster)
-        fleet = self._mapper.map(cluster, self._traps, question.resource)
+            refused = rejecting.rejected(cluster, self._finder.assessor)
+            self._traps = self._finder.find(cluster), refused
+        traps, refused = self._traps
+        fleet = self._mapper.map(cluster, traps, question.resource)
         if question.pool is not None:
             fleet = fleet.of_pool(question.pool)
         if question.alike:
@@ -114,7 +128,7 @@ class FleetAnswers:
         )
         is_part = bool(question.alike) or question.find is not None or question.pool is not None
         listed = [each for pool in fleet.pools for each in pool.cells] if is_part else []
-        return DrawnFleet(shown, self._traps, drawing, is_folded, listed)
+        return DrawnFleet(shown, traps, refused, drawing, is_folded, listed)
 
     def _pool(self, pool: MappedPool, resource: str) -> HeatPool:
         most = max((share.total for each in pool.cells for share in each.shares), default=0)
@@ -172,10 +186,18 @@ class FleetAnswers:
         Raises:
             BadInput: The text is neither a manifest nor amounts.
         """
+        return await self._asked(lambda assessor: _fits(cluster, text, count, assessor))
+
+    async def why(self, cluster: Cluster, text: str) -> FleetWhyDocument:
+        """Return what the cluster knows about a pod. Raises ``BadInput`` if it is not found."""
+        pod = named_pod.find(cluster, text)
+        return await self._asked(lambda assessor: fleet_why_document.of(cluster, pod, assessor))
+
+    async def _asked(self, question: Callable[[Assessor], T]) -> T:
         async with self._few:
             assessor = self._idle.pop()
             try:
-                return await asyncio.to_thread(_fits, cluster, text, count, assessor)
+                return await asyncio.to_thread(question, assessor)
             finally:
                 self._idle.append(assessor)
 

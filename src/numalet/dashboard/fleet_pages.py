@@ -24,8 +24,10 @@ from numalet.drawing import node_drawing
 from numalet.insight.fleet import victims
 from numalet.insight.fleet.fit import Fit
 from numalet.insight.fleet.heat import MappedPool
+from numalet.insight.fleet.rejected import RejectedGroup
 from numalet.insight.fleet.traps import Traps, TrapShape, urgent_first
 from numalet.insight.maps import node_map
+from numalet.insight.output.fleet_why_text import moment, sentences
 from numalet.pages import templating
 from numalet.wording import explanations, numbers
 
@@ -61,12 +63,16 @@ def routes(shown: ShownSources) -> list[Route]:
     async def node(request: Request) -> Response:
         return await pages.node(source.cluster(), request.path_params["name"])
 
+    async def why(request: Request) -> Response:
+        return await pages.why(source.cluster(), request.query_params.get("pod", ""))
+
     async def first(_request: Request) -> Response:
         return RedirectResponse(f"{shown.path}/fleet")
 
     every = [
         Route("/fleet", fleet, methods=["GET", "POST"]),
         Route("/fleet/nodes/{name:path}", node),
+        Route("/fleet/why", why),
     ]
     return every if shown.node is not None else [Route("/", first), *every]
 
@@ -148,6 +154,10 @@ class _FleetPages(Value):
             trap_count=len(drawn.traps.traps),
             stranded=numbers.amounts(drawn.traps.stranded),
             shapes=[_shape(each, self.shown.path) for each in urgent_first(drawn.traps.shapes)],
+            rejected=[
+                _rejected(each, self.shown.path) for each in drawn.rejected.groups[:MOST_ROWS]
+            ],
+            rejected_count=drawn.rejected.count,
             asked=asked,
             example=_EXAMPLE,
             most_rows=MOST_ROWS,
@@ -180,6 +190,23 @@ class _FleetPages(Value):
             words = f"{asked.count!r} is not a number of copies; must be 0 to {MOST_COPIES}"
             return _FitBox(422, findings=(words,))
         return _FitBox(fits=tuple(_fit(each, self.shown.path) for each in answers))
+
+    async def why(self, cluster: Cluster, text: str) -> Response:
+        """Return all that the cluster knows about a pod, named by namespace and name, or uid."""
+        try:
+            answer = await self.answers.why(cluster, text)
+        except BadInput as bad:
+            return self.shown.message(str(bad.findings[0]), 404)
+        on = cluster.nodes.get(answer.node) or cluster.undecided.get(answer.node)
+        return self.shown.page(
+            "fleet_why.html",
+            title=f"{answer.namespace}/{answer.name}",
+            page="/fleet",
+            sentences=[(said.text.strip(), said.tone.value) for said in sentences(answer)],
+            node="" if on is None else on.name,
+            node_path=fleet_answers.node_path(self.shown.path, answer.node),
+            fits=[] if answer.fit is None else [_fit(answer.fit, self.shown.path)],
+        )
 
     async def node(self, cluster: Cluster, name: str) -> Response:
         on, unknown = cluster.nodes.get(name), cluster.undecided.get(name)
@@ -235,6 +262,7 @@ def _count(text: str) -> int | None:
 def _shape(shape: TrapShape, path: str) -> dict[str, Any]:
     return {
         "name": shape.shape,
+        "path": fleet_answers.why_path(path, shape.shape),
         "asks": numbers.amounts(shape.amounts),
         "running": shape.running,
         "waiting": shape.waiting,
@@ -248,6 +276,21 @@ def _shape(shape: TrapShape, path: str) -> dict[str, Any]:
             for each in shape.refused_by[:MOST_ROWS]
         ],
     }  # fmt: skip
+
+
+def _rejected(group: RejectedGroup, path: str) -> dict[str, Any]:
+    pod = f"{group.namespace}/{group.pod}"
+    return {
+        "owner": f"{group.namespace}/{group.owner or group.pod}",
+        "pod": pod,
+        "path": fleet_answers.why_path(path, pod),
+        "asks": numbers.amounts(group.amounts),
+        "reason": group.reason,
+        "count": group.count,
+        "on": group.on_nodes,
+        "since": moment(group.first_at_seconds),
+        "fits": len(group.fits_on),
+    }
 
 
 def _listed(drawn: DrawnFleet, sort: str, path: str) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from numalet.core.admission.decision import Decision
 from numalet.core.admission.reasons import NotAsked, Unknown
 from numalet.core.model.findings import Finding, NoteFinding
 from numalet.core.model.value import OutputDocument, Value
+from numalet.wording import numbers
 
 
 class DecisionNote(NoteFinding):
@@ -102,7 +103,6 @@ _NOTES: Final[Mapping[Unknown, type[NotAskedNote]]] = {
     Unknown.NOT_MEASURED: DecisionNotMeasured,
     Unknown.SWITCHED_OFF: DecisionPredicatesSwitchedOff,
 }
-_MOST_PODS: Final = 3
 
 
 class EvictedDocument(OutputDocument):
@@ -171,13 +171,13 @@ def notes(beside: Beside) -> tuple[Finding, ...]:
     for why in dict.fromkeys(each.why for each in beside.not_asked):
         of_it = {each.predicate: each.pods for each in beside.not_asked if each.why is why}
         asking = dict.fromkeys(pod for pods in of_it.values() for pod in pods)
-        findings.append(_NOTES[why](pods=_few(asking), predicates=", ".join(of_it)))
+        findings.append(_NOTES[why](pods=numbers.some(asking), predicates=", ".join(of_it)))
     for each in beside.passed_over:
         # A pod that was decided on several times is named once.
-        shown = _few(dict.fromkeys(each.pods))
+        shown = numbers.some(dict.fromkeys(each.pods))
         findings.append(DecisionResourceNotOffered(pods=shown, resource=each.resource))
     if beside.whole_ignored:
-        findings.append(DecisionPodLevelIgnored(pods=_few(beside.whole_ignored)))
+        findings.append(DecisionPodLevelIgnored(pods=numbers.some(beside.whole_ignored)))
     return tuple(findings)
 
 
@@ -198,10 +198,3 @@ def of_document(explanation: Mapping[str, Any]) -> tuple[Finding, ...]:
             [],
         )
     )
-
-
-def _few(names: Iterable[str]) -> str:
-    listed = list(names)
-    more = len(listed) - _MOST_PODS
-    shown = ", ".join(listed[:_MOST_PODS])
-    return f"{shown} and {more} more" if more > 0 else shown

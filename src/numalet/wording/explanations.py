@@ -104,7 +104,9 @@ def brief(reason: Reason, holders: Sequence[str] = ()) -> str:
         if asked in values and there in values:
             values[short] = values[asked] - values[there]
     shown = {name: _shown(name, value) for name, value in values.items()}
-    return grammar.singular(template.format(**shown, holders=_few(holders) or "unknown pods"))
+    return grammar.singular(
+        template.format(**shown, holders=numbers.some(holders, _MOST_HOLDERS) or "unknown pods")
+    )
 
 
 def _shown(name: str, value: object) -> object:
@@ -114,12 +116,6 @@ def _shown(name: str, value: object) -> object:
         if name in _MASKS:
             return numa_mask.text(value)
     return value
-
-
-def _few(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_MOST_HOLDERS])
-    more = len(names) - _MOST_HOLDERS
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 CATEGORIES: Final[Mapping[str, str]] = {
@@ -221,7 +217,7 @@ def in_vain(category: str, count: int) -> str:
 
 def price(names: Sequence[str]) -> str:
     """Name the pods that would be rejected for it; empty without such pods."""
-    return f"but would displace {_few(names)}" if names else ""
+    return f"but would displace {numbers.some(names, _MOST_HOLDERS)}" if names else ""
 
 
 THAT_RUN: Final = "that run"

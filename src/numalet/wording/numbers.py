@@ -24,6 +24,13 @@ def cpus(of: Iterable[int]) -> str:
     return f"CPU {numbers}" if numbers.isdecimal() else f"CPUs {numbers}"
 
 
+def some(names: Iterable[str], most: int = 3) -> str:
+    """Return the first names, and the number of others."""
+    every = list(names)
+    more = len(every) - most
+    return ", ".join(every[:most]) + (f" and {more} more" if more > 0 else "")
+
+
 def numa_nodes(node_ids: Iterable[int]) -> str:
     """Format NUMA nodes by their numbers: ``NUMA node 0``, ``NUMA nodes 0-1``; empty for none."""
     numbers = cpu_set.text(node_ids)

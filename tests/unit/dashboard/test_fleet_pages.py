@@ -341,3 +341,36 @@ async def test_of_many_nodes_those_that_are_alike_are_one_cell() -> None:
         assert "<desc>1 pool: 1200 nodes</desc>" in page
         alike = (await client.get("/fleet", params={"alike": "n0"})).text
     assert alike.count("data-node") == 1_200
+
+
+def _with_rejected(fleet: Cluster) -> Cluster:
+    failed = replace(gpu_fleet.pod("r", 4), phase="Failed", node_name="split")
+    refused = ClusterPod(
+        pod=failed,
+        controller=Controller("Job", _EVIL),
+        reason="TopologyAffinityError",
+        message=_EVIL,
+        created_at_seconds=0.0,
+    )
+    return replace(fleet, pods={**fleet.pods, "r": refused})
+
+
+async def test_rejected_pods_are_on_the_first_page_with_links_to_their_explanations() -> None:
+    async with _client(_with_rejected(split_fleet())) as client:
+        page = (await client.get("/fleet")).text
+        calm = (await client.get("/fleet/why", params={"pod": "default/b"})).text
+        why = await client.get("/fleet/why", params={"pod": "default/r"})
+        unknown = await client.get("/fleet/why", params={"pod": _EVIL})
+    assert "1 rejected pod by owner and reason" in page
+    assert "/ui/fleet/why?pod=default%2Fr" in page
+    assert "split 1" in page
+    assert "1970-01-01 00:00 UTC" in page
+    assert "3 nodes" in page
+    assert why.status_code == 200
+    assert "Now split would reject it: TopologyAffinityError" in why.text
+    assert "It fits now on 3 nodes: empty, half, seven" in why.text
+    assert "/ui/fleet/nodes/split" in why.text
+    assert "4 of nvidia.com/gpu free, 2 on each NUMA node" in why.text
+    assert "was not rejected: it is on" in calm
+    assert unknown.status_code == 404
+    assert _EVIL not in page + why.text + unknown.text

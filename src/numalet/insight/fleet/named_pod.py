@@ -72,9 +72,7 @@ def _workload(text: str, owned: Sequence[tuple[str, ClusterPod]]) -> str:
     )
     rejected = sum(each.was_rejected for each in pods)
     refused = f", {rejected} of them rejected" if rejected else ""
-    names = [str(each.pod) for each in pods[:_MOST_NAMED]]
-    more = len(pods) - len(names)
-    listed = ", ".join(names) + (f" and {more} more" if more else "")
+    listed = numbers.some((str(each.pod) for each in pods), _MOST_NAMED)
     count = numbers.counted(len(pods), "pod")
     return f"{text!r} is a {owned[0][0]} with {count}{refused}, not a pod; name one: {listed}"
 

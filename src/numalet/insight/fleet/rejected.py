@@ -17,9 +17,19 @@ from numalet.core.model.value import Value
 from numalet.insight.fleet import parts
 from numalet.insight.fleet.assessing import Assessment, Assessor
 from numalet.insight.fleet.parts import Origins
+from numalet.wording import numbers
 
 
-class RejectedGroup(Value, kw_only=True):
+class _OnNodes(Value, kw_only=True):
+    nodes: Mapping[str, int]
+
+    @property
+    def on_nodes(self) -> str:
+        """The first nodes with their numbers of rejected pods."""
+        return numbers.some(f"{name} {count}" for name, count in self.nodes.items())
+
+
+class RejectedGroup(_OnNodes, kw_only=True):
     """Rejected pods of one owner and one shape, with one reason.
 
     ``owner`` is ``Kind/name``, empty for bare pods. ``pod`` is the last of them, ``message`` its
@@ -36,18 +46,16 @@ class RejectedGroup(Value, kw_only=True):
     reason: str
     message: str
     count: int
-    nodes: Mapping[str, int]
     first_at_seconds: float | None
     last_at_seconds: float | None
     fits_on: tuple[str, ...]
     fits_there: tuple[str, ...]
 
 
-class FleetRejected(Value, kw_only=True, tag_field="schema", tag="numalet.fleet-rejected/1"):
+class FleetRejected(_OnNodes, kw_only=True, tag_field="schema", tag="numalet.fleet-rejected/1"):
     """The groups with the latest rejections first; ``nodes`` counts all rejected pods by node."""
 
     count: int
-    nodes: Mapping[str, int]
     groups: tuple[RejectedGroup, ...]
     origins: Origins
 

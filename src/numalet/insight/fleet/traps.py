@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Literal
+from typing import Literal
 
 from numalet.core.cluster import shapes
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origin
@@ -21,8 +21,7 @@ from numalet.insight.fleet.asked_shapes import AskedShape, ShapeCounts
 from numalet.insight.fleet.assessing import Assessment, Assessor, NodeMemo
 from numalet.insight.fleet.obstacles import Obstacle
 from numalet.insight.fleet.parts import Origins
-
-_MOST_NAMES: Final = 3
+from numalet.wording import numbers
 
 
 class ShapeRefusal(Value):
@@ -62,9 +61,7 @@ class TrapShape(Value, kw_only=True):
         waits = "waits" if self.waiting == 1 else "wait"
         parts = [f"{self.waiting} {waits}"] if self.waiting else []
         if self.rejected:
-            on = ", ".join(self.rejected_on[:_MOST_NAMES])
-            more = len(self.rejected_on) - _MOST_NAMES
-            on += f" and {more} more" if more > 0 else ""
+            on = numbers.some(self.rejected_on)
             was = "was" if self.rejected == 1 else "were"
             because = ", ".join(self.rejected_because)
             parts.append(f"{self.rejected} {was} rejected on {on} ({because})")

@@ -51,9 +51,8 @@ class SharedPool(Value):
         listed = numbers.cpus(self.cpus).replace(",", ", ")
         if not self.pods:
             return f"Shared pool: {listed}. No pod runs on them."
-        first = sorted(self.pods, key=lambda pod: (-pod.cpu_milli, pod.title))[:_MOST_NAMED]
-        more = len(self.pods) - len(first)
-        names = ", ".join(pod.title for pod in first) + (f" and {more} more" if more else "")
+        first = sorted(self.pods, key=lambda pod: (-pod.cpu_milli, pod.title))
+        names = numbers.some((pod.title for pod in first), _MOST_NAMED)
         runs = "1 pod runs" if len(self.pods) == 1 else f"{len(self.pods)} pods run"
         asks = "requests" if len(self.pods) == 1 else "request"
         return f"Shared pool: {listed}. {runs} on them and {asks} {_cpus(self.cpu_milli)}: {names}."

@@ -113,6 +113,11 @@ class FleetWhyDocument(OutputDocument, kw_only=True):
         """Whether the pod is on its node, has succeeded, or fits on some node now."""
         return self.fit is None or self.fit.fits
 
+    @property
+    def is_decided(self) -> bool:
+        """Whether the cluster has a node with enough data."""
+        return bool(self.origins.releases)
+
 
 def of(cluster: Cluster, pod: ClusterPod, assessor: Assessor | None = None) -> FleetWhyDocument:
     """Return all about a pod of the cluster; the node decides on it as on a new one."""
