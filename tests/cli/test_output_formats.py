@@ -32,5 +32,8 @@ def test_answers_that_are_rows_can_be_csv() -> None:
     with_rows = {" ".join(words) for words, each in formats.items() if "csv" in each}
     assert with_rows == {
         "what-if",
-        *(f"fleet {name}" for name in ("fit", "traps", "free", "what-if", "replay")),
+        *(
+            f"fleet {name}"
+            for name in ("fit", "traps", "why", "rejected", "free", "what-if", "replay")
+        ),
     }
