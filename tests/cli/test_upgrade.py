@@ -62,6 +62,21 @@ def test_what_stops_the_next_kubelet_comes_first(numalet: Runner, config: str, p
     assert "config/gate-unknown-in-file" in codes(as_json.out)
 
 
+def test_what_does_not_affect_the_inputs_is_counted_and_shown_on_request(
+    numalet: Runner, config: str, pods: str
+) -> None:
+    asked = ("check", "--release", "1.32", "--and", "1.35", "-c", config, *MACHINE, pods)
+    short, long = numalet(*asked), numalet(*asked, "--all")
+
+    assert "more notes on rules and gates that do not affect" in short.out
+    assert "PodLevelResources" not in short.out
+    assert "What does not affect these inputs" in long.out
+    assert "PodLevelResources" in long.out
+    assert short.out.splitlines()[-1] == long.out.splitlines()[-1], "both count all"
+    marked = numalet(*asked, "-o", "github"), numalet(*asked, "-o", "github", "--all")
+    assert [each.out.count("PodLevelResources") > 0 for each in marked] == [False, True]
+
+
 def test_a_release_changes_nothing_from_itself(numalet: Runner, config: str, pods: str) -> None:
     ended = numalet("check", "--release", "1.33", "--and", "1.33", "-c", config, *MACHINE, pods)
 

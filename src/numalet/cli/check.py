@@ -92,6 +92,11 @@ class CheckOptions(Options):
     and_release: str | None = option(
         "Compare with this release: say what changes from --release to it.", "RELEASE", "--and"
     )
+    show_all: bool = option(
+        "With --and: show also the changes of rules and gates that do not affect this"
+        " configuration, machine and pods.",
+        name="--all",
+    )
     explain: str | None = option("Explain a code and exit.", "CODE")
     ignore_kubelet: bool = kubelet.IGNORE_KUBELET
     flags: kubelet.KubeletFlags
@@ -180,11 +185,12 @@ def _run_upgrade(pieces: CheckInputs, after: str, options: CheckOptions, *, is_o
     output.show_findings(upgrade.notes)
     match options.output:
         case CheckFormat.TABLE:
-            upgrade_view.print_changes(upgrade)
+            upgrade_view.print_changes(upgrade, shows_all=options.show_all)
         case CheckFormat.JSON | CheckFormat.YAML as form:
             upgrade_view.print_document(upgrade, form)
         case _:
-            _print_rows(pieces, options, upgrade.rows)
+            others = upgrade.other_rows if options.show_all else ()
+            _print_rows(pieces, options, (*upgrade.rows, *others))
     return 1 if upgrade.fails(strict=options.strict) else 0
 
 

@@ -69,6 +69,7 @@ _MODULES: Final = (
     "insight.upgrade.compare",
     "insight.upgrade.files",
     "insight.upgrade.pods",
+    "insight.upgrade.rule_changes",
     "insight.usecases.clusters",
     "insight.usecases.comparing",
     "insight.usecases.explaining",

@@ -59,6 +59,10 @@ class UpgradeCheckOptions(Options):
     config: Path | None = kubelet.CONFIG_FILE
     machine: MachineOptions
     devices: DeviceOptions
+    show_all: bool = option(
+        "Show also the changes of rules and gates that do not affect these files and pods.",
+        name="--all",
+    )
     strict: bool = STRICT
     output: OutputFormat = RESULT
     ignore_kubelet: bool = kubelet.IGNORE_KUBELET
@@ -123,7 +127,7 @@ def upgrade_check(options: UpgradeCheckOptions) -> None:
     upgrade = upgrading.upgrade(pieces, second, first, files=state_doctor.read(options.path).files)
     output.show_findings(upgrade.notes)
     if options.output is OutputFormat.TABLE:
-        upgrade_view.print_changes(upgrade)
+        upgrade_view.print_changes(upgrade, shows_all=options.show_all)
     else:
         upgrade_view.print_document(upgrade, options.output)
     raise typer.Exit(1 if upgrade.fails(strict=options.strict) else 0)

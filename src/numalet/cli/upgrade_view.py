@@ -23,18 +23,19 @@ _HEADINGS = {
 }
 
 
-def print_changes(upgrade: Upgrade) -> None:
-    output.print_all(_drawn(upgrade))
+def print_changes(upgrade: Upgrade, *, shows_all: bool) -> None:
+    output.print_all(_drawn(upgrade, shows_all))
 
 
 def print_document(upgrade: Upgrade, chosen: str) -> None:
     """Print the document that ``numalet.upgrade/2`` describes."""
     from numalet.insight.output import upgrade_document
 
-    output.print_document(upgrade_document.of(upgrade.compared, upgrade.rows), chosen)
+    rows = (*upgrade.rows, *upgrade.other_rows)
+    output.print_document(upgrade_document.of(upgrade.compared, rows), chosen)
 
 
-def _drawn(upgrade: Upgrade) -> Iterator[RenderableType]:
+def _drawn(upgrade: Upgrade, shows_all: bool) -> Iterator[RenderableType]:
     compared = upgrade.compared
     yield from _start(compared.before, compared.refused_before)
     yield from _start(compared.after, compared.refused_after)
@@ -45,6 +46,19 @@ def _drawn(upgrade: Upgrade) -> Iterator[RenderableType]:
             yield ""
             yield check_view.text(heading, "bold underline", 0)
             yield from check_view.blocks(rows, rules_said, "")
+    if upgrade.other_rows and shows_all:
+        yield ""
+        yield check_view.text("What does not affect these inputs", "bold underline", 0)
+        yield from check_view.blocks(upgrade.other_rows, rules_said, "")
+    elif upgrade.other_rows:
+        more = numbers.counted(len(upgrade.other_rows), "more note")
+        yield ""
+        yield check_view.text(
+            f"{more} on rules and gates that do not affect this configuration, machine and pods;"
+            " --all shows them.",
+            "",
+            0,
+        )
     yield ""
     yield check_view.text(_summary(upgrade), "", 0)
 
@@ -62,10 +76,10 @@ def _start(release: Release, refused: StartRefused | None) -> Iterator[Renderabl
 def _summary(upgrade: Upgrade) -> str:
     compared = upgrade.compared
     between = f"From v{compared.before.name} to v{compared.after.name}"
-    if not upgrade.rows:
+    rows = (*upgrade.rows, *upgrade.other_rows)
+    if not rows:
         return f"{between} nothing changes; {numbers.counted(upgrade.pod_count, 'pod')} given."
     counts = ", ".join(
-        numbers.counted(sum(row.severity is each for row in upgrade.rows), each.value)
-        for each in Severity
+        numbers.counted(sum(row.severity is each for row in rows), each.value) for each in Severity
     )
     return f"{between}: {counts}; {numbers.counted(upgrade.pod_count, 'pod')} given."

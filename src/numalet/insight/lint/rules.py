@@ -139,9 +139,14 @@ def _whatever_is_unknown(subject: LintSubject, node: Node | None) -> Iterator[Fi
         yield ConfigDependOnUnknown(fields_unknown=names, codes=depend, where=fields.where)
 
 
+def of_configuration(subject: LintSubject) -> Iterator[Finding]:
+    """Yield the findings that do not need a node."""
+    for rule in _OF_CONFIGURATION:
+        yield from rule(subject)
+
+
 def _own(subject: LintSubject, node: Node | None) -> Iterator[Finding]:
-    for of_configuration in _OF_CONFIGURATION:
-        yield from of_configuration(subject)
+    yield from of_configuration(subject)
     if node is not None:
         for of_node in _OF_A_NODE:
             yield from of_node(subject, node.rules)

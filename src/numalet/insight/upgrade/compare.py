@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from numalet.core.config import command_flags, feature_gates
-from numalet.core.config.releases.release import Maturity, Release, ReleaseRules
+from numalet.core.config.releases.release import Maturity, Release
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import Finding, NoteFinding, worst_first
 from numalet.core.model.value import Value, replace
@@ -13,7 +13,7 @@ from numalet.insight.lint import on_claim_documents, rules
 from numalet.insight.lint.on_restarts import LintPodRejectedAfterRestart
 from numalet.insight.lint.rules import Checked
 from numalet.insight.lint.subject import LintSubject
-from numalet.insight.upgrade import files, gates, pods
+from numalet.insight.upgrade import files, gates, pods, rule_changes
 from numalet.wording import kubelet_start
 
 
@@ -71,18 +71,6 @@ class UpgradeGateSet(NoteFinding):
     after: str
 
 
-class UpgradeGateDefault(NoteFinding):
-    sentence = (
-        "feature gate {gate}, which is not set, is {standing_before} in v{before} and "
-        "{standing_after} in v{after}"
-    )
-    gate: str
-    standing_before: str
-    standing_after: str
-    before: str
-    after: str
-
-
 class UpgradeOption(NoteFinding):
     sentence = (
         "option {option}, which is used, is {maturity_before} in v{before} and "
@@ -95,26 +83,11 @@ class UpgradeOption(NoteFinding):
     after: str
 
 
-class UpgradeRule(NoteFinding):
-    sentence = "v{after} has a rule that v{before} lacks: {rule}"
-    rule: str
-    name: str
-    before: str
-    after: str
-
-
-class UpgradeRuleEnds(NoteFinding):
-    sentence = "from v{before} to v{after} a rule ends: {rule}"
-    rule: str
-    name: str
-    before: str
-    after: str
-
-
 class ReleasesCompared(Value):
     """The changes from one release to another, the worst first.
 
-    ``refused_before`` and ``refused_after`` are the refusals to start, if any.
+    ``others`` are changes of rules and gates that do not affect the inputs. ``refused_before`` and
+    ``refused_after`` are the refusals to start, if any.
     """
 
     before: Release
@@ -122,6 +95,7 @@ class ReleasesCompared(Value):
     refused_before: StartRefused | None
     refused_after: StartRefused | None
     changes: tuple[Finding, ...]
+    others: tuple[Finding, ...] = ()
 
 
 def compare(before: LintSubject, after: LintSubject) -> ReleasesCompared:
@@ -138,10 +112,13 @@ def compare(before: LintSubject, after: LintSubject) -> ReleasesCompared:
         *_decisions(*settable),
         *_gates(before, after),
         *_options(before, after),
-        *_rules(before, after),
+        *rule_changes.rules_changed(before, after),
     ]
+    others = rule_changes.without_effect(settable[1], changes)
+    affecting = [each for each in changes if each not in others]
+    refused = first.refused, second.refused
     return ReleasesCompared(
-        before.release, after.release, first.refused, second.refused, worst_first(changes)
+        before.release, after.release, *refused, worst_first(affecting), worst_first(others)
     )
 
 
@@ -245,7 +222,7 @@ def _gates(before: LintSubject, after: LintSubject) -> Iterator[Finding]:
                     after=later,
                 )
         elif (was is not None and was.is_on) != (is_now is not None and is_now.is_on):
-            yield UpgradeGateDefault(
+            yield rule_changes.UpgradeGateDefault(
                 gate=gate,
                 standing_before=gates.standing(was),
                 standing_after=gates.standing(is_now),
@@ -285,15 +262,3 @@ def _options(before: LintSubject, after: LintSubject) -> Iterator[Finding]:
 
 def _maturity(maturity: Maturity | None) -> str:
     return "not known" if maturity is None else maturity.value.lower()
-
-
-def _rules(before: LintSubject, after: LintSubject) -> Iterator[Finding]:
-    """Yield kubelet rules that only one of the releases follows, with these gates."""
-    earlier, later = before.release.name, after.release.name
-    for rule in ReleaseRules.stated.values():
-        held = getattr(before.release_rules, rule.name)
-        holds = getattr(after.release_rules, rule.name)
-        # Rules that change only texts are left out.
-        if held != holds and not rule.is_of_words:
-            kind = UpgradeRule if holds else UpgradeRuleEnds
-            yield kind(name=rule.name, rule=rule.sentence, before=earlier, after=later)

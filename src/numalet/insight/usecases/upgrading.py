@@ -18,12 +18,14 @@ from numalet.insight.usecases.checking import CheckInputs
 class Upgrade(Value):
     """The changes that are not ignored, in words, and the number of compared pods.
 
+    ``other_rows`` are changes of rules and gates that do not affect these inputs.
     ``ignored_count`` is the number of changes that an option or a comment ignores; ``notes`` are
     about the kubelet of this machine.
     """
 
     compared: ReleasesCompared
     rows: tuple[FindingRow, ...]
+    other_rows: tuple[FindingRow, ...]
     pod_count: int
     ignored_count: int = 0
     notes: tuple[Finding, ...] = ()
@@ -61,5 +63,7 @@ def upgrade(
         subjects = [replace(each, state_files=files) for each in subjects]
     compared = compare.compare(*subjects)
     counted, ignored_count = checking.counted_rows(pieces, compared.changes)
+    others, ignored_others = checking.counted_rows(pieces, compared.others)
+    ignored_count += ignored_others
     pod_count = len(first.subject.pods)
-    return Upgrade(compared, counted, pod_count, ignored_count, parts.kubelet.notes)
+    return Upgrade(compared, counted, others, pod_count, ignored_count, parts.kubelet.notes)

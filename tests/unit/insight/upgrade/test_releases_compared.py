@@ -48,7 +48,8 @@ def compared(subject: LintSubject, before: str = "1.32", after: str = "1.36") ->
 
 
 def changes(subject: LintSubject, before: str = "1.32", after: str = "1.36") -> dict[str, Finding]:
-    found = compared(subject, before, after).changes
+    both = compared(subject, before, after)
+    found = (*both.changes, *both.others)
     return {finding.code.removeprefix("upgrade/"): finding for finding in found}
 
 
@@ -77,6 +78,46 @@ def subject_of(scenario: Scenario) -> LintSubject:
     return LintSubject(
         config=scenario.config, machine=scenario.machine, devices=scenario.devices, pods=pods
     )
+
+
+def of_rules(found: tuple[Finding, ...]) -> set[str]:
+    """The names of rules and gates among these changes."""
+    return {each.fields.get("name") or each.fields["gate"] for each in found if _is_rule(each)}
+
+
+def _is_rule(of: Finding) -> bool:
+    return of.code in ("upgrade/rule", "upgrade/rule-ends", "upgrade/gate-default")
+
+
+def test_rules_that_do_not_affect_the_inputs_are_apart() -> None:
+    nothing = compared(
+        LintSubject(config=KubeletConfig(uses_default_eviction=True), machine=CACHES)
+    )
+    assert of_rules(nothing.changes) == set()
+    assert "kept_cpus_may_break_cores" not in of_rules(nothing.changes)
+    assert "odd_requests_drop_one_cpu" in of_rules(nothing.others)
+    assert "InPlacePodVerticalScaling" in of_rules(nothing.others)
+    assert {each.severity for each in nothing.others} == {Severity.NOTE}
+
+
+def test_a_rule_that_moves_a_pod_affects_the_inputs() -> None:
+    by_cache = static_cpus(
+        cpu_manager_policy_options={"prefer-align-cpus-by-uncorecache": "true"},
+        feature_gates={"CPUManagerPolicyAlphaOptions": True},
+    )
+    odd = LintSubject(config=by_cache, machine=CACHES, pods=(cpu_builders.simple("odd", "3"),))
+    found = compared(odd)
+    assert "odd_requests_drop_one_cpu" in of_rules(found.changes)
+    assert of_rules(found.changes).isdisjoint(of_rules(found.others))
+
+
+def test_a_rule_that_ends_and_a_gate_that_is_gone_are_tried_too() -> None:
+    plain = LintSubject(config=static_cpus(), machine=CACHES)
+    back = compared(plain, "1.37", "1.32")
+    assert "state_files_have_data" in of_rules(back.changes), "the files have another form"
+    assert "PodLevelResourcesFixDefaulting" in of_rules(back.others)
+    stopped = LintSubject(config=static_cpus(fail_swap_on=True, max_pods=-1), machine=CACHES)
+    assert "odd_requests_drop_one_cpu" in of_rules(compared(stopped).others)
 
 
 def test_a_release_compared_with_itself_changes_nothing() -> None:
