@@ -9,11 +9,10 @@ from numalet.cli import breaking, output
 from numalet.cli.tables import Column, Columns, table
 from numalet.core.cluster.cluster import Cluster, ClusterPod, Origin
 from numalet.core.model import pod_demand
-from numalet.core.snapshot.placement import Placement
-from numalet.insight.fleet import parts, victims
-from numalet.insight.fleet.evicting import CopiesAnswer, FreeAnswer, NodeAnswer, Outcome, Proof
+from numalet.insight.fleet import free_words, victims
+from numalet.insight.fleet.evicting import CopiesAnswer, FreeAnswer
 from numalet.insight.fleet.fit import Fit, Landing, ReasonGroup
-from numalet.insight.fleet.moves import AdmissionStep, MovePlan, Step
+from numalet.insight.fleet.moves import MovePlan, Step
 from numalet.insight.fleet.traps import (
     KeptAway,
     PoolTraps,
@@ -137,12 +136,6 @@ def left_out(fit: Fit) -> Iterator[RenderableType]:
         yield table(_REASONS, fit.left_out[:MOST_ROWS])
 
 
-def _gets(placements: Mapping[str, Placement]) -> str:
-    held = victims.held(parts.placements(placements))
-    words = (held.devices, f"CPUs {held.cpus}" if held.cpus != "-" else "-", held.memory)
-    return "; ".join(each for each in words if each != "-") or "only shared resources"
-
-
 _TRAPS: Final[Columns[Trap]] = (
     Column("NODE", lambda each: each.node),
     Column("POOL", lambda each: each.pool or "-"),
@@ -256,31 +249,19 @@ def _copies(
 def _free(
     cluster: Cluster, name: str, answer: FreeAnswer, plan: MovePlan | None
 ) -> Iterator[RenderableType]:
-    best, never = answer.best, answer.never
+    best = answer.best
     if not cluster.nodes:
         return
-    if best is None and never:
-        yield output.one_line(f"{name}: never fits: {never}", "red")
-    elif best is None:
-        yield output.one_line(f"{name}: no set of pods that may go makes room", "red")
-    elif not best.going:
-        yield output.one_line(f"{name}: there is room on {best.name}; nothing must go", "green")
-    else:
-        pods = numbers.counted(len(best.going), "pod")
-        yield output.one_line(f"{name}: {pods} must go on {best.name}", "green")
-        # Either the search proved it as a whole, or it did so on each node.
-        if answer.is_proved or (
-            best.proof is Proof.SMALLEST
-            and all(each.proof is Proof.SMALLEST for each in answer.nodes)
-        ):
-            yield output.one_line("Proved smallest: every smaller set was ruled out.")
-        else:
-            yield output.one_line("Not proved smallest: the search was bounded (see --most-sets).")
+    yield output.one_line(free_words.verdict(name, answer), "red" if best is None else "green")
+    if best is not None and best.going:
+        yield output.one_line(free_words.proof(answer))
         yield table(_GOING, best.going)
         yield ""
-        gets = _gets({} if best.decision is None else best.decision.placements)
+        gets = free_words.gets({} if best.decision is None else best.decision.placements)
         yield output.one_line(f"Then it gets: {gets}")
-    yield from _other_nodes(answer)
+    if others := free_words.other_nodes(answer):
+        yield ""
+        yield table(_OTHERS, others.items())
     if plan is not None:
         yield from _plan(plan)
 
@@ -298,49 +279,12 @@ _OTHERS: Final[Columns[tuple[str, list[str]]]] = (
 )
 
 
-def _other_nodes(answer: FreeAnswer) -> Iterator[RenderableType]:
-    others = answer.nodes[1 if answer.best is not None else 0 :]
-    counts: dict[str, list[str]] = {}
-    for each in others:
-        counts.setdefault(_of_node(each), []).append(each.name)
-    if answer.not_eligible:
-        counts["the scheduler would not send it there: 'numalet fleet fit' says why"] = [
-            ""
-        ] * answer.not_eligible
-    if counts:
-        yield ""
-        yield table(_OTHERS, counts.items())
-
-
-def _of_node(answer: NodeAnswer) -> str:
-    kept = sorted({why.value for why in answer.kept.values()})
-    because = f" (kept: {', '.join(kept)})" if kept else ""
-    match answer.outcome:
-        case Outcome.MAKES_ROOM:
-            pods = numbers.counted(len(answer.going), "pod")
-            proof = "" if answer.proof is Proof.SMALLEST else ", not proved smallest"
-            return f"{pods} must go{proof}"
-        case Outcome.LARGER:
-            return "more must go"
-        case Outcome.NO_SET if answer.never:
-            return f"never fits: {answer.never}"
-        case Outcome.NO_SET:
-            return f"nothing that may go makes room{because}"
-        case Outcome.UNDECIDED:
-            return f"not decided: the search was bounded{because}"
-
-
 _STEPS: Final[Columns[tuple[int, Step]]] = (
     Column("STEP", lambda each: each[0], right=True),
-    Column("DO", lambda each: "admit" if isinstance(each[1], AdmissionStep) else "evict"),
+    Column("DO", lambda each: free_words.of_step(each[1])[0]),
     Column("POD", lambda each: str(each[1].pod.pod)),
     Column("NODE", lambda each: each[1].node_name),
-    Column(
-        "GETS",
-        lambda each: (
-            _gets(each[1].decision.placements) if isinstance(each[1], AdmissionStep) else ""
-        ),
-    ),
+    Column("GETS", lambda each: free_words.of_step(each[1])[1]),
 )
 
 
@@ -348,7 +292,5 @@ def _plan(plan: MovePlan) -> Iterator[RenderableType]:
     yield ""
     yield output.one_line("Plan, each step admitted in this order; nothing is carried out:")
     yield table(_STEPS, enumerate(plan.steps, 1))
-    if plan.homeless:
-        names = numbers.some(str(each.pod) for each in plan.homeless)
-        bounded = " (the search was bounded)" if plan.is_bounded else ""
-        yield output.one_line(f"No node admits, before or after{bounded}: {names}", "yellow")
+    if homeless := free_words.homeless(plan):
+        yield output.one_line(homeless, "yellow")
