@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -10,6 +11,7 @@ from typing import Any, Final
 import pytest
 from playwright.sync_api import Page, expect
 
+from browser.conftest import Photograph
 from numalet.dashboard import history_points
 from numalet.dashboard.application import application
 from numalet.dashboard.sources import NodeView
@@ -22,6 +24,8 @@ _PAGES: Final = (
     "/", "/node", "/pods", "/pods/default/web-0", "/pods/team/big", "/pods/team/big/ways-out/1",
     "/what-if?sample=larger", "/history", "/design",
 )  # fmt: skip
+
+_DRAWN: Final = ("/node", "/pods/", "/what-if")
 
 _STOPS: Final = """() => {
   window.stops = [...document.querySelectorAll(
@@ -192,3 +196,21 @@ def test_a_new_namespace_can_be_chosen_at_once(page: Page) -> None:
         choice.select_option("default")
         expect(rows).to_have_count(1)
         expect(choice.locator("option")).to_have_text(["any", "default"])
+
+
+@pytest.mark.parametrize("path", [each for each in _PAGES if each.startswith(_DRAWN)])
+def test_a_telephone_gets_the_narrow_drawing_by_itself(
+    url: str, visit: Callable[..., Visit], photograph: Photograph, path: str
+) -> None:
+    page = visit(viewport={"width": 390, "height": 844}).page
+    page.goto(url + path)
+    drawing = page.locator("svg.node").first
+    expect(drawing).to_have_attribute("viewBox", re.compile(r"-1 -1 366 "))
+    assert page.url.endswith("width=narrow")
+    box = page.locator(".drawing").first
+    assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
+    photograph(page, f"narrow{path.replace('/', '-')}")
+    # The reader can have the wide one, and it stays wide.
+    page.get_by_role("link", name="Draw it wide").click()
+    expect(drawing).to_have_attribute("viewBox", re.compile(r"-1 -1 962 "))
+    assert page.url.endswith("width=wide")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from browser.conftest import Photograph
 from numalet.cluster.following import StillFleet
 from numalet.dashboard.application import application
 from running import browsers, dashboards
@@ -77,3 +79,30 @@ def _tab_to(page: Page, selector: str) -> None:
             return
         page.keyboard.press("Tab")
     raise AssertionError(selector)
+
+
+def test_what_must_go_is_one_button_away(page: Page, photograph: Photograph) -> None:
+    cluster = gpu_fleet.cluster(
+        [
+            gpu_fleet.running("m", [gpu_fleet.pod("x", 4), gpu_fleet.pod("y", 2)]),
+            gpu_fleet.running("n", [gpu_fleet.pod(uid, 2) for uid in "abcd"], gone="ac"),
+        ]
+    )
+    with dashboards.listening(application(None, StillFleet(cluster))) as url:
+        page.goto(f"{url}/fleet")
+        page.locator("#pod").fill("gpu: 4, cpu: 16, memory: 128Gi")
+        page.get_by_role("button", name="Plan what must go").click()
+        expect(page.locator("#fit h3")).to_contain_text("1 pod must go on m")
+        steps = page.locator("#fit table").nth(1).locator("tbody tr")
+        expect(steps).to_have_count(3)
+        expect(steps.nth(1)).to_contain_text("admit")
+        expect(page.locator("#pod")).to_have_value("gpu: 4, cpu: 16, memory: 128Gi")
+        assert browsers.violations(page) == []
+        photograph(page, "fleet-plan")
+        page.set_viewport_size({"width": 390, "height": 844})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        photograph(page, "fleet-plan-390")
+        page.goto(f"{url}/fleet/nodes/n")
+        expect(page.locator("svg.node")).to_have_attribute("viewBox", re.compile("-1 -1 366 "))
+        expect(page.locator("tr[data-pod=b]")).to_contain_text("(8)")
+        photograph(page, "fleet-node-390")

@@ -9,7 +9,7 @@ from numalet.cli import breaking, output
 from numalet.cli.tables import Column, Columns, table
 from numalet.core.cluster.cluster import Cluster, ClusterPod, Origin
 from numalet.core.model import pod_demand
-from numalet.insight.fleet import free_words, victims
+from numalet.insight.fleet import free_words, parts, victims
 from numalet.insight.fleet.evicting import CopiesAnswer, FreeAnswer
 from numalet.insight.fleet.fit import Fit, Landing, ReasonGroup
 from numalet.insight.fleet.moves import MovePlan, Step

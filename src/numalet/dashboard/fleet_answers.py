@@ -8,21 +8,24 @@ from typing import Final, TypeVar
 from urllib.parse import quote, urlencode
 
 from numalet.core.cluster.cluster import Cluster
-from numalet.core.model import resources
+from numalet.core.model import input_error, resources
 from numalet.core.model.value import Value, replace
 from numalet.drawing import heat_map
 from numalet.drawing.heat_map import HeatCell, HeatPool
+from numalet.insight.fleet import evicting, moves, named_pod
 from numalet.insight.fleet import fit as fitting
-from numalet.insight.fleet import named_pod
 from numalet.insight.fleet import rejected as rejecting
 from numalet.insight.fleet.assessing import Assessor
+from numalet.insight.fleet.evicting import CopiesAnswer, FreeQuestion
 from numalet.insight.fleet.fit import Fit
 from numalet.insight.fleet.heat import FleetCell, FleetMap, FleetMapper, MappedPool
+from numalet.insight.fleet.moves import MovePlan
 from numalet.insight.fleet.rejected import FleetRejected
 from numalet.insight.fleet.traps import TrapFinder, Traps
 from numalet.insight.output import fleet_why_document
 from numalet.insight.output.fleet_why_document import FleetWhyDocument
 from numalet.io.documents.pods import pod_shapes
+from numalet.io.documents.pods.pod_shapes import PodShape
 
 T = TypeVar("T")
 
@@ -58,6 +61,8 @@ MOST_CELLS: Final = 1_000
 MOST_COPIES: Final = 1_000
 _MOST_MAPS: Final = 16
 _MOST_FITS: Final = 2
+MOST_SETS: Final = 5_000
+"""For a plan on a page: one to three seconds of one processor."""
 
 
 class MapQuestion(Value):
@@ -75,6 +80,14 @@ class DrawnFleet(Value):
     is_folded: bool
     listed: list[FleetCell]
     """The nodes one by one, by pool and name, if only some of them are asked about."""
+
+
+class PlannedCopies(Value):
+    """The pods to evict for each copy of a shape, and a plan for each if a node makes room."""
+
+    name: str
+    copies: CopiesAnswer
+    plans: tuple[MovePlan | None, ...]
 
 
 class FleetAnswers:
@@ -201,19 +214,44 @@ class FleetAnswers:
             finally:
                 self._idle.append(assessor)
 
+    async def planned(self, cluster: Cluster, text: str, count: int | None) -> PlannedCopies:
+        """Return what ``numalet fleet free --plan`` answers for these copies of one shape.
 
-def _fits(cluster: Cluster, text: str, count: int | None, assessor: Assessor) -> Sequence[Fit]:
+        Raises:
+            BadInput: The text is neither a manifest nor amounts, or contains several shapes.
+        """
+        async with self._few:
+            return await asyncio.to_thread(_planned, cluster, text, count)
+
+
+def _planned(cluster: Cluster, text: str, count: int | None) -> PlannedCopies:
+    shapes = _shapes(cluster, text)
+    if len(shapes) != 1:
+        raise input_error.Invalid(
+            f"the text contains {len(shapes)} pod shapes; a plan is for one"
+        ).bad_input()
+    shape = shapes[0]
+    question = FreeQuestion(most_sets=MOST_SETS)
+    copies = evicting.free_copies(cluster, shape.pod, count or shape.count, question)
+    plans = tuple(moves.plan(each.before, each.answer) for each in copies.copies)
+    return PlannedCopies(shape.name, copies, plans)
+
+
+def _shapes(cluster: Cluster, text: str) -> tuple[PodShape, ...]:
     # Resource names of the cluster let amounts such as "gpu: 4" be short.
     known = {
         name
         for each in cluster.nodes.values()
         for name in each.node.snapshot.device.inventory.registered
     }
-    shapes = pod_shapes.of_text(text, "the text", sorted(known))
+    return pod_shapes.of_text(text, "the text", sorted(known))
+
+
+def _fits(cluster: Cluster, text: str, count: int | None, assessor: Assessor) -> Sequence[Fit]:
     most = MOST_COPIES if count == 0 else count
     asked = [
         (each.name, each.pod, min(each.count if most is None else most, MOST_COPIES))
-        for each in shapes
+        for each in _shapes(cluster, text)
     ]
     answers = fitting.fit_each(cluster, asked, assessor).shapes
     # For as many as fit, the limit of the page is no number that anybody asked for.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -11,15 +12,16 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from numalet.core.cluster.cluster import Cluster, ClusterNode, Origin
-from numalet.core.model import pod_demand
+from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origin
+from numalet.core.model import cpu_set, pod_demand, pod_standing
 from numalet.core.model.findings import BadInput
 from numalet.core.model.value import Value
-from numalet.dashboard import fleet_answers, forms
+from numalet.dashboard import fleet_answers, fleet_plan, forms, widths
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.fleet_answers import MOST_COPIES, DrawnFleet, FleetAnswers, MapQuestion
 from numalet.dashboard.forms import FormRefused
 from numalet.dashboard.pod_pages import age
+from numalet.dashboard.widths import DrawnWidth
 from numalet.drawing import node_drawing
 from numalet.insight.fleet import victims
 from numalet.insight.fleet.fit import Fit
@@ -27,8 +29,9 @@ from numalet.insight.fleet.heat import MappedPool
 from numalet.insight.fleet.rejected import RejectedGroup
 from numalet.insight.fleet.traps import Traps, TrapShape, urgent_first
 from numalet.insight.maps import node_map
+from numalet.insight.maps.node_map import NodeMap
 from numalet.insight.output.fleet_why_text import moment, sentences
-from numalet.pages import templating
+from numalet.pages import bodies, templating
 from numalet.wording import explanations, numbers
 
 MOST_ROWS: Final = 40
@@ -40,7 +43,7 @@ MOST_TRAPS: Final = 10
 MOST_CHARACTERS: Final = 16_000
 """A longer text is not put into the address, and its answer has no link."""
 
-_LINKED: Final = ("resource", "pod", "count")
+_LINKED: Final = ("resource", "pod", "count", "ask")
 _ORIGINS: Final = {
     Origin.PUBLISHED: "published by the node itself",
     Origin.REBUILT: "rebuilt: its pods were admitted again in their start order",
@@ -61,7 +64,8 @@ def routes(shown: ShownSources) -> list[Route]:
         return await pages.fleet(source.cluster(), request.query_params)
 
     async def node(request: Request) -> Response:
-        return await pages.node(source.cluster(), request.path_params["name"])
+        width = widths.of_address(request.query_params)
+        return await pages.node(source.cluster(), request.path_params["name"], width)
 
     async def why(request: Request) -> Response:
         return await pages.why(source.cluster(), request.query_params.get("pod", ""))
@@ -80,6 +84,7 @@ def routes(shown: ShownSources) -> list[Route]:
 class _FitAsked(Value):
     text: str
     count: str
+    is_plan: bool
 
 
 class _NoCountError(Exception):
@@ -90,6 +95,7 @@ class _FitBox(Value):
     status: int = 200
     findings: tuple[str, ...] = ()
     fits: tuple[dict[str, Any], ...] = ()
+    planned: dict[str, Any] | None = None
 
 
 class _FleetPages(Value):
@@ -123,7 +129,8 @@ class _FleetPages(Value):
         question = MapQuestion(
             query.get("resource", ""), query.get("pool"), query.get("alike", ""), query.get("find")
         )
-        asked = _FitAsked(query.get("pod", ""), query.get("count", ""))
+        is_plan = query.get("ask") == "free"
+        asked = _FitAsked(query.get("pod", ""), query.get("count", ""), is_plan)
         drawn = await self.answers.drawn(cluster, question)
         box = refusal or await self._box(cluster, asked, is_linked=is_linked)
         resource = drawn.fleet.resource
@@ -169,6 +176,7 @@ class _FleetPages(Value):
             is_linked=is_linked and refusal is None,
             findings=box.findings,
             fits=box.fits,
+            planned=box.planned,
             is_live=self.shown.fleet is not None and self.shown.fleet.is_live,
         )
 
@@ -183,6 +191,9 @@ class _FleetPages(Value):
             return _FitBox()
         try:
             count = _count(asked.count)
+            if asked.is_plan:
+                planned = await self.answers.planned(cluster, asked.text, count)
+                return _FitBox(planned=fleet_plan.shown(planned, self.shown.path))
             answers = await self.answers.fits(cluster, asked.text, count)
         except BadInput as bad:
             return _FitBox(422, findings=tuple(each.located for each in bad.findings))
@@ -208,16 +219,15 @@ class _FleetPages(Value):
             fits=[] if answer.fit is None else [_fit(answer.fit, self.shown.path)],
         )
 
-    async def node(self, cluster: Cluster, name: str) -> Response:
+    async def node(self, cluster: Cluster, name: str, width: DrawnWidth) -> Response:
         on, unknown = cluster.nodes.get(name), cluster.undecided.get(name)
         if on is None and unknown is None:
             return self.shown.message("Node not found in this cluster.", 404)
+        chart = None if on is None else node_map.of_node(on.node, name)
         drawing, trap = "", None
         # Drawing takes long enough to stall the other pages, so a thread does it.
-        if on is not None:
-            drawing = await asyncio.to_thread(
-                lambda: node_drawing.draw(node_map.of_node(on.node, name))
-            )
+        if chart is not None:
+            drawing = await asyncio.to_thread(partial(node_drawing.draw, chart, width_px=width.px))
             drawn = await self.answers.drawn(cluster, MapQuestion())
             trap = next((each for each in drawn.traps.traps if each.node == name), None)
         pods = [each for _, each in sorted(cluster.pods.items()) if each.pod.node_name == name]
@@ -226,6 +236,7 @@ class _FleetPages(Value):
             title=name,
             page="/fleet",
             drawing=templating.trusted(drawing),
+            width=width,
             facts=[] if on is None else _facts(on),
             why="" if unknown is None else str(unknown.why),
             fix="" if unknown is None else unknown.why.fix,
@@ -240,6 +251,7 @@ class _FleetPages(Value):
                     "phase": each.pod.phase or "-",
                     "why": ": ".join(filter(None, (each.reason, each.message))),
                     "asks": numbers.amounts(pod_demand.amounts(each.pod)),
+                    **_where(each, on, chart),
                     "controller": ""
                     if each.controller is None
                     else f"{each.controller.kind} {each.controller.name}",
@@ -372,6 +384,21 @@ def _undecided(cluster: Cluster, path: str) -> list[dict[str, Any]]:
         }
         for why, names in by_text.items()
     ]
+
+
+def _where(pod: ClusterPod, on: ClusterNode | None, chart: NodeMap | None) -> dict[str, str]:
+    """Return the NUMA nodes and CPUs of a pod, if the exact state of its node is known."""
+    if pod.pod.phase in pod_standing.TERMINAL_PHASES:
+        return {"nodes": "-", "cpus": "-"}
+    is_known = on is not None and pod.pod.uid in on.node.snapshot.pods
+    # The managers may have decided otherwise than after a start with these pods in this order.
+    if on is None or chart is None or on.origin is Origin.REBUILT or not is_known:
+        return {"nodes": "unknown", "cpus": "unknown"}
+    holds = chart.pod(pod.pod.uid)
+    return {
+        "nodes": bodies.nodes_text(() if holds is None else holds.nodes),
+        "cpus": bodies.cpus_text(cpu_set.EMPTY if holds is None else holds.cpus),
+    }
 
 
 def _facts(on: ClusterNode) -> list[tuple[str, str]]:

@@ -13,10 +13,11 @@ from starlette.routing import Route
 
 from numalet.core.model import value
 from numalet.core.node.node import Node
-from numalet.dashboard import overview
+from numalet.dashboard import overview, widths
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.sources import Level
 from numalet.dashboard.why import Explanations
+from numalet.dashboard.widths import DrawnWidth
 from numalet.drawing import node_drawing, room_drawing
 from numalet.insight.explain import largest_pod
 from numalet.insight.explain.largest_pod import LargestPod
@@ -27,13 +28,7 @@ from numalet.pages import templating
 _MOST_HOLDERS = 40
 _MOST_ROOMS = 8
 _MOST_REFUSED = 5
-_NARROW_PX = 364
-"""The width on a telephone of 400 px, without margins."""
-_WIDE_PX = 960
 _ROWS_PX = 1248
-_NARROW = "narrow"
-_WIDE = "wide"
-"""Chosen by the reader: a script chooses the narrow one for a narrow screen."""
 _LONGEST_WORDS: Final = 300
 _POD: Final = ColoursBy.POD
 
@@ -53,7 +48,7 @@ def routes(shown: ShownSources) -> list[Route]:
         troubled = overview.troubled_rows(view)
         health = overview.health(view, notes, troubled, len(refused))
         most = room.roomiest(room.rooms(view.chart))
-        width = _width(request.query_params)
+        width = widths.of_address(request.query_params)
         return shown.page(
             "overview.html",
             title=view.title,
@@ -87,7 +82,7 @@ def routes(shown: ShownSources) -> list[Route]:
     return [Route("/", first), Route("/node", node)]
 
 
-def _rooms(chart: NodeMap, best: int | None, width: str, path: str) -> dict[str, Any]:
+def _rooms(chart: NodeMap, best: int | None, width: DrawnWidth, path: str) -> dict[str, Any]:
     """Return the rows of the NUMA nodes: those with most room, the others, and empty ones."""
     tables = room.tables(room.rooms(chart), _MOST_ROOMS)
     drawn = {
@@ -95,7 +90,7 @@ def _rooms(chart: NodeMap, best: int | None, width: str, path: str) -> dict[str,
             chart,
             rows,
             link=lambda opened: f"{path}/node?open={','.join(map(str, opened))}",
-            width_px=_NARROW_PX if width == _NARROW else _ROWS_PX,
+            width_px=width.px if width.is_narrow else _ROWS_PX,
             prefix=f"{name}-",
             best=best,
         )
@@ -113,31 +108,24 @@ def _drawn(chart: NodeMap, query: QueryParams) -> dict[str, Any]:
     opened = _opened(query.get("open", ""))
     words = query.get("find", "")[:_LONGEST_WORDS]
     colours_by = next((each for each in ColoursBy if each.value == query.get("colours")), _POD)
-    width = _width(query)
-    is_narrow = width == _NARROW
+    width = widths.of_address(query)
     found = finding.find(chart, words)
-    link = partial(_address, words=words, colours_by=colours_by, width=width)
+    link = partial(_address, words=words, colours_by=colours_by, width=width.chosen)
     drawing = node_drawing.draw(
         value.replace(chart, colours_by=colours_by),
-        width_px=_NARROW_PX if is_narrow else _WIDE_PX,
+        width_px=width.px,
         opened=opened,
         link=link,
         found=found,
     )
     return {
         "drawing": templating.trusted(drawing),
-        "is_narrow": is_narrow,
         "width": width,
-        "other_width": link(opened, width=_WIDE if is_narrow else _NARROW),
         "found": found.sentence,
         "words": words,
         "colours_by": colours_by.value,
         "opened": ",".join(map(str, sorted(opened))),
     }
-
-
-def _width(query: QueryParams) -> str:
-    return next((each for each in (_NARROW, _WIDE) if each == query.get("width")), "")
 
 
 def _opened(text: str) -> frozenset[int]:

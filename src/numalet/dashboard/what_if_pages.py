@@ -11,11 +11,12 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from numalet.core.config.rules import Scope, TopologyPolicy
-from numalet.dashboard import forms, what_if
+from numalet.dashboard import forms, what_if, widths
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.forms import FormRefused
 from numalet.dashboard.sources import NodeSource
 from numalet.dashboard.what_if import WhatIfQuestion, samples
+from numalet.dashboard.widths import DrawnWidth
 from numalet.drawing import hint_matrix, node_drawing
 from numalet.insight.explain import hint_maps
 from numalet.pages import templating
@@ -44,7 +45,10 @@ class _WhatIfPage:
     async def handle(self, request: Request) -> Response:
         question = WhatIfQuestion()
         try:
+            # The answer to a form without a link has no address with another width.
+            width = DrawnWidth()
             if request.method != "POST":
+                width = widths.of_address(request.query_params)
                 question = self._of_link(dict(request.query_params))
             else:
                 values = await forms.fields(request, "manifest")
@@ -53,7 +57,7 @@ class _WhatIfPage:
                 if link is not None:
                     # The address becomes the link, and reloading the page repeats the question.
                     return RedirectResponse(link, 303)
-            return await self._answered(question)
+            return await self._answered(question, width)
         except FormRefused as refused:
             return self._page(question, refused.status, problem=str(refused))
 
@@ -75,7 +79,7 @@ class _WhatIfPage:
             text = unpacked
         return _question(values, text)
 
-    async def _answered(self, question: WhatIfQuestion) -> Response:
+    async def _answered(self, question: WhatIfQuestion, width: DrawnWidth) -> Response:
         if not question.text.strip() and not question.uid:
             return self._page(question, 200)
         # Refuse instead of queueing: each answer may take seconds of a CPU.
@@ -88,7 +92,7 @@ class _WhatIfPage:
             self._working -= 1
         drawing, matrices = None, []
         if answer.chart is not None:
-            drawing = templating.trusted(node_drawing.draw(answer.chart))
+            drawing = templating.trusted(node_drawing.draw(answer.chart, width_px=width.px))
         if answer.explanation is not None:
             hints = hint_maps.of_explanation(answer.explanation)
             matrices = [templating.trusted(hint_matrix.draw(each)) for each in hints]
@@ -98,6 +102,7 @@ class _WhatIfPage:
             status,
             answer=answer,
             drawing=drawing,
+            width=width,
             matrices=matrices,
             problem=answer.problem,
         )

@@ -18,12 +18,6 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def some(names: Iterable[str]) -> str:
-    """Return the first names, and the number of others."""
-    every = list(names)
-    return ", ".join(every[:3]) + (f" and {len(every) - 3} more" if len(every) > 3 else "")
-
-
 def cpus(of: Iterable[int]) -> str:
     """Format CPUs by their numbers: ``CPU 0``, ``CPUs 0-3``."""
     numbers = cpu_set.text(of)

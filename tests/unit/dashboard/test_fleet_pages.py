@@ -9,7 +9,14 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Controller, UndecidedNode
+from numalet.core.cluster.cluster import (
+    Cluster,
+    ClusterNode,
+    ClusterPod,
+    Controller,
+    Origin,
+    UndecidedNode,
+)
 from numalet.core.model import input_error
 from numalet.core.node.node import Node, start
 from numalet.dashboard.application import application
@@ -192,6 +199,45 @@ async def test_copies_that_fit_say_where_and_the_others_why_not() -> None:
         assert f'<h3 class="bad">{GPU}=8: 0 fit</h3>' in none
 
 
+async def test_a_plan_says_what_goes_in_which_order_and_where_it_could_run_instead() -> None:
+    busy = gpu_fleet.running("m", [gpu_fleet.pod("x", 4), gpu_fleet.pod("y", 2)])
+    split = gpu_fleet.running("n", [gpu_fleet.pod(uid, 2) for uid in "abcd"], gone="ac")
+    asked = {"pod": f"{GPU}=4,cpu=16,memory=128Gi", "ask": "free"}
+    async with _client(gpu_fleet.cluster([split, busy])) as client:
+        address = (await client.post("/fleet", data=asked)).headers["location"]
+        page = (await client.get(address.removeprefix("/ui").partition("#")[0])).text
+        copies = (await client.get("/fleet", params={**asked, "count": "2"})).text
+    assert "1 pod must go on m</h3>" in page
+    assert "Proved smallest" in page
+    row = re.compile(r'<td>(evict|admit)</td><td>([^<]+)</td><td><a href="/ui/fleet/nodes/(\w)">')
+    steps = row.findall(page)
+    assert [(do, on) for do, _, on in steps] == [("evict", "m"), ("admit", "n"), ("admit", "m")]
+    assert [pod for _, pod, _ in steps[:2]] == ["default/y", "default/y"]
+    assert "there is room for 0 of 2 copies now" in copies
+    assert "copy 2 of 2" in copies
+
+
+async def test_a_plan_where_there_is_room_or_none_can_be_made() -> None:
+    full = gpu_fleet.running("n", [gpu_fleet.pod("a", 4), gpu_fleet.pod("b", 4)])
+    async with _client(gpu_fleet.cluster([full])) as client:
+        asked = {"ask": "free"}
+        homeless = (await client.get("/fleet", params={**asked, "pod": f"{GPU}=4"})).text
+        never = (await client.get("/fleet", params={**asked, "pod": f"{GPU}=8"})).text
+        bad = await client.get("/fleet", params={**asked, "pod": "kind: ["})
+        kinds = "\n---\n".join(
+            f"{{apiVersion: v1, kind: Pod, metadata: {{name: p{at}}},"
+            f" spec: {{containers: [{{name: c, resources: {{limits: {{cpu: {at}}}}}}}]}}}}"
+            for at in (1, 2)
+        )
+        several = await client.get("/fleet", params={**asked, "pod": kinds})
+    assert "No node admits, before or after: default/" in homeless
+    assert "never fits: " in never
+    assert "Why no node makes room" in never
+    assert bad.status_code == 422
+    assert several.status_code == 422
+    assert "the text contains 2 pod shapes; a plan is for one" in several.text
+
+
 @pytest.mark.parametrize(
     ("pod", "count", "status", "words"),
     [
@@ -318,6 +364,34 @@ async def test_a_failed_pod_says_why_on_the_page_of_its_node() -> None:
     async with _client(replace(fleet, pods={**fleet.pods, "r": rejected})) as client:
         page = (await client.get("/fleet/nodes/split")).text
     assert "TopologyAffinityError: no alignment" in page
+
+
+async def test_the_pods_of_a_node_have_their_numa_nodes_and_cpus_where_they_are_known() -> None:
+    burstable = replace(gpu_fleet.pod("s", 0, cpus=1, gib=1), name="shares")
+    known = gpu_fleet.running("known", [gpu_fleet.pod("a", 2), gpu_fleet.pod("b", 4)])
+    again = replace(gpu_fleet.running("again", [gpu_fleet.pod("c", 2)]), origin=Origin.REBUILT)
+    cluster = gpu_fleet.cluster([known, again])
+    late = replace(burstable, node_name="known")
+    cluster = replace(cluster, pods={**cluster.pods, "s": ClusterPod(pod=late)})
+    async with _client(cluster) as client:
+        page = (await client.get("/fleet/nodes/known")).text
+        rebuilt = (await client.get("/fleet/nodes/again")).text
+    row = re.compile(r'<tr data-pod="(\w)"><td>[^<]*</td><td>([^<]*)</td><td>([^<]*)</td>')
+    rows = {uid: (nodes, cpus) for uid, nodes, cpus in row.findall(page)}
+    assert rows["a"] == ("0", "2-9 (8)")
+    assert rows["b"][0] == "1"
+    # The scheduler has sent it there, and the node has not decided.
+    assert rows["s"] == ("unknown", "unknown")
+    assert row.findall(rebuilt) == [("c", "unknown", "unknown")]
+
+
+async def test_a_node_of_a_fleet_is_drawn_narrow_on_a_narrow_screen() -> None:
+    async with _client(split_fleet()) as client:
+        wide = (await client.get("/fleet/nodes/split")).text
+        narrow = (await client.get("/fleet/nodes/split", params={"width": "narrow"})).text
+    assert '<a href="?width=narrow" data-narrow>' in wide
+    assert '<a href="?width=wide">Draw it wide</a>' in narrow
+    assert 'viewBox="-1 -1 366 ' in narrow
 
 
 async def test_another_cluster_is_another_page() -> None:

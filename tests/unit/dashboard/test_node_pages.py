@@ -399,7 +399,7 @@ async def test_a_cpu_is_found_by_the_address_of_the_drawing() -> None:
     assert text.count('class="found"') == 1
     assert 'value="CPU 2"' in text
     assert '<option value="namespace" selected>' in text
-    assert "?open=1&amp;width=wide&amp;find=CPU+2&amp;colours=namespace" in text
+    assert "?find=CPU+2&amp;colours=namespace&amp;open=1&amp;width=wide" in text
     assert 'class="found"' not in plain
     assert '<option value="pod" selected>' in plain
 

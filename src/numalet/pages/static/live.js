@@ -59,7 +59,7 @@ function standing() {
 }
 
 function say() {
-  if (document.hidden) return;
+  if (document.hidden || !status) return; // A dump is never live.
   const [text, words] = standing();
   root.classList.toggle("connected", text === "live");
   root.classList.toggle("stale", Boolean(words));

@@ -1,0 +1,69 @@
+"""The plan of evictions as values for the page: the answer of ``numalet fleet free --plan``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numalet.core.cluster.cluster import ClusterPod
+from numalet.core.model import pod_demand
+from numalet.dashboard import fleet_answers
+from numalet.dashboard.fleet_answers import PlannedCopies
+from numalet.insight.fleet import free_words, victims
+from numalet.insight.fleet.evicting import CopyAnswer
+from numalet.insight.fleet.moves import MovePlan
+from numalet.insight.fleet.parts import controller_text
+from numalet.wording import numbers
+
+
+def shown(planned: PlannedCopies, path: str) -> dict[str, Any]:
+    copies = planned.copies
+    asked, last = copies.asked, copies.copies[-1].number
+    names = [
+        f"{planned.name}, copy {each.number} of {asked}" if asked > 1 else planned.name
+        for each in copies.copies
+    ]
+    every = zip(names, copies.copies, planned.plans, strict=True)
+    return {
+        "name": planned.name,
+        "copies": asked,
+        "fit": copies.fit,
+        "answers": [_answer(name, each, plan, path) for name, each, plan in every],
+        "left": asked - last if copies.fit != asked else 0,
+    }
+
+
+def _answer(name: str, copy: CopyAnswer, plan: MovePlan | None, path: str) -> dict[str, Any]:
+    answer, best = copy.answer, copy.answer.best
+    # Without evictions the only step would be the admission, and the verdict has its node.
+    steps = plan.steps if plan is not None and len(plan.steps) > 1 else ()
+    return {
+        "verdict": free_words.verdict(name, answer),
+        "makes_room": best is not None,
+        "proof": free_words.proof(answer),
+        "going": [_pod(each) for each in (best.going if best is not None else ())],
+        "steps": [
+            {
+                "do": free_words.of_step(each)[0],
+                "pod": str(each.pod.pod),
+                "node": each.node_name,
+                "path": fleet_answers.node_path(path, each.node_name),
+                "gets": free_words.of_step(each)[1],
+            }
+            for each in steps
+        ],
+        "homeless": "" if plan is None else free_words.homeless(plan),
+        "others": [
+            {"nodes": len(names), "why": why, "first": names[0],
+             "path": fleet_answers.node_path(path, names[0])}
+            for why, names in free_words.other_nodes(answer).items()
+        ],
+    }  # fmt: skip
+
+
+def _pod(pod: ClusterPod) -> dict[str, Any]:
+    return {
+        "name": str(pod.pod),
+        "priority": victims.priority(pod.pod),
+        "controller": controller_text(pod) or "none: nothing creates it again",
+        "asks": numbers.amounts(pod_demand.amounts(pod.pod)),
+    }
