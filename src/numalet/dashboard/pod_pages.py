@@ -21,7 +21,7 @@ from numalet.dashboard import widths
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.sources import Level, NodeSource, NodeView, PodRow
 from numalet.dashboard.why import Explanations
-from numalet.drawing import hint_matrix, node_drawing
+from numalet.drawing import hint_matrix
 from numalet.insight.maps.node_map import MapPod
 from numalet.pages import templating
 
@@ -214,7 +214,6 @@ def routes(shown: ShownSources) -> list[Route]:
         row = _row(view, request)
         if row is None:
             return shown.message(_NO_POD, 404)
-        width = widths.of_address(request.query_params)
         name, line = row.title, pod_lines(view, shown.clock(), only=row)[0]
         # A pod that has ended is not part of the node's state any more.
         has_story = row.is_rejected or (row.pod.uid in view.node.snapshot.pods)
@@ -229,8 +228,7 @@ def routes(shown: ShownSources) -> list[Route]:
             filled=_filled([line]),
             why=why,
             matrices=[templating.trusted(hint_matrix.draw(each)) for each in hints],
-            width=width,
-            drawing=templating.trusted(node_drawing.draw(view.chart, width_px=width.px)),
+            **widths.drawn(view.chart, request.query_params),
             holds=view.chart.pod(row.pod.uid),
             others=[each for each in view.chart.pods if each.uid != row.pod.uid],
             events=[event for event in reversed(view.events) if event.pod == name][:50],
@@ -247,15 +245,13 @@ def routes(shown: ShownSources) -> list[Route]:
         if not 1 <= number <= len(ways):
             return shown.message(_NO_WAY_OUT, 404)
         way = ways[number - 1]
-        width = widths.of_address(request.query_params)
         return shown.page(
             "way_out.html",
             title=f"{row.title}, with this change",
             page="/pods",
             row=row,
             way=way,
-            width=width,
-            drawing=templating.trusted(node_drawing.draw(way.chart, width_px=width.px)),
+            **widths.drawn(way.chart, request.query_params),
         )
 
     return [

@@ -6,10 +6,13 @@ The reader can choose the other one. The choice is part of the address.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from numalet.core.model.value import Value
+from numalet.drawing import node_drawing
+from numalet.insight.maps.node_map import NodeMap
+from numalet.pages import templating
 
 _NARROW: Final = "narrow"
 _PX: Final = {_NARROW: 364, "wide": 960}
@@ -29,6 +32,13 @@ class DrawnWidth(Value):
     @property
     def px(self) -> int:
         return _PX[self.chosen or "wide"]
+
+
+def drawn(chart: NodeMap, query: Mapping[str, str]) -> dict[str, Any]:
+    """Return the drawing in the width of this query, and the width."""
+    width = of_address(query)
+    drawing = node_drawing.draw(chart, width_px=width.px)
+    return {"width": width, "drawing": templating.trusted(drawing)}
 
 
 def of_address(query: Mapping[str, str]) -> DrawnWidth:
