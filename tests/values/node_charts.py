@@ -13,9 +13,8 @@ from numalet.core.model.machine_queries import NodeClass
 from numalet.core.model.pod import QosClass
 from numalet.core.node.node import Node
 from numalet.insight.maps import node_map
+from numalet.insight.maps.map_devices import DeviceUse, MapDevice
 from numalet.insight.maps.node_map import (
-    DeviceUse,
-    MapDevice,
     MapPod,
     MemoryBar,
     MemoryGroup,

@@ -17,6 +17,7 @@ from numalet.cli import output
 from numalet.cli.tables import Column, Columns, FittedTable, grouped, legend, table
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.machine_queries import NodeClass
+from numalet.insight.maps import map_devices
 from numalet.insight.maps.resource_maps import (
     CpuCell,
     CpuUse,
@@ -91,13 +92,25 @@ def _legend(
     return [*letters, Text(f"{_RESERVED} reserved   {_FREE} free", "dim")]
 
 
-DEVICES: Final[Columns[SimulationDevicesDocument]] = (
-    Column("RESOURCE", lambda row: row.resource),
-    Column("NODES", lambda row: ",".join(map(str, row.numa_nodes)) or "none"),
-    Column("IN USE", lambda row: ", ".join(row.in_use) or "-"),
-    Column("FREE", lambda row: ", ".join(row.free) or "-"),
-    Column("UNHEALTHY", lambda row: ", ".join(row.unhealthy) or "-"),
-)
+def device_table(rows: Sequence[SimulationDevicesDocument]) -> FittedTable:
+    """Return the devices; those whose ids are UUIDs have the numbers that drawings have."""
+    ids: dict[str, list[str]] = {}
+    for row in rows:
+        ids.setdefault(row.resource, []).extend((*row.in_use, *row.free, *row.unhealthy))
+    number_of = {resource: map_devices.numbered(some) for resource, some in ids.items()}
+
+    def names(resource: str, some: Iterable[str]) -> str:
+        of = number_of[resource]
+        return ", ".join(map_devices.full_name(resource, each, of[each]) for each in some) or "-"
+
+    columns: Columns[SimulationDevicesDocument] = (
+        Column("RESOURCE", lambda row: row.resource),
+        Column("NODES", lambda row: ",".join(map(str, row.numa_nodes)) or "none"),
+        Column("IN USE", lambda row: names(row.resource, row.in_use)),
+        Column("FREE", lambda row: names(row.resource, row.free)),
+        Column("UNHEALTHY", lambda row: names(row.resource, row.unhealthy)),
+    )
+    return table(columns, rows)
 
 
 _MOST_SINGLE: Final = 8

@@ -6,6 +6,7 @@ Texts from the user's files are never read as markup; their control characters a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from rich.padding import Padding
@@ -16,10 +17,11 @@ from numalet.cli.tables import Column, FittedTable, table
 from numalet.core.admission.decision import Decision
 from numalet.core.config.behaviour import Mode
 from numalet.core.config.rules import StartRefused
+from numalet.core.managers.device.inventory import Inventory
 from numalet.core.managers.memory.reasons import GivesNoMemory
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.value import UnsetType
-from numalet.insight.maps import pod_sums, resource_maps
+from numalet.insight.maps import map_devices, pod_sums, resource_maps
 from numalet.insight.maps.pod_sums import PodSums
 from numalet.insight.maps.resource_maps import SimulationHolderDocument
 from numalet.insight.simulate.session import (
@@ -69,7 +71,7 @@ def tables(
         yield from node_tables.cpu_table(cpus, names)
     if document.devices:
         yield Text("")
-        yield table(node_tables.DEVICES, document.devices)
+        yield node_tables.device_table(document.devices)
     if document.left_behind:
         yield Text("")
         yield Text("Left behind until the next admission, by pods that are not active:")
@@ -124,7 +126,8 @@ def _pod_table(session: Session, records: Sequence[Record]) -> FittedTable:
         )
     columns.append(Column("MEMORY", lambda row: (_memory(row[2]) or "-") if row[2] else ""))
     if any(each.devices for each in sums.values()):
-        columns.append(Column("DEVICES", lambda row: (_devices(row[2]) or "-") if row[2] else ""))
+        devices = partial(_devices, session.node.snapshot.device.inventory)
+        columns.append(Column("DEVICES", lambda row: (devices(row[2]) or "-") if row[2] else ""))
     return table(columns, rows)
 
 
@@ -142,13 +145,16 @@ def _memory(sums: PodSums) -> str:
     )
 
 
-def _devices(sums: PodSums) -> str:
-    """Return the ids by resource; without its domain, unless that is ambiguous."""
-    short = {name: name.rpartition("/")[2] for name in sums.devices}
+def _devices(inventory: Inventory, sums: PodSums) -> str:
+    """Return ids, or numbers of UUIDs, by resource; without its domain unless it is ambiguous."""
+    short = {name: map_devices.kind(name) for name in sums.devices}
     unique = len(set(short.values())) == len(short)
-    return ", ".join(
-        f"{short[name] if unique else name}={','.join(ids)}" for name, ids in sums.devices.items()
-    )
+    parts = []
+    for name, ids in sums.devices.items():
+        of = map_devices.numbered({*inventory.devices_of(name).masks, *ids})
+        called = ",".join(map_devices.called(name, each, of[each]) for each in ids)
+        parts.append(f"{short[name] if unique else name}={called}")
+    return ", ".join(parts)
 
 
 def _reasons(step: StepDocument) -> Iterator[RenderableType]:

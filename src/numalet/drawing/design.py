@@ -12,10 +12,9 @@ from numalet.core.model.value import replace
 from numalet.drawing import node_drawing, room_drawing, svg, tokens
 from numalet.drawing.node.pen import STYLE
 from numalet.insight.maps import finding, room
+from numalet.insight.maps.map_devices import DeviceUse, MapDevice
 from numalet.insight.maps.node_map import (
     ColoursBy,
-    DeviceUse,
-    MapDevice,
     MapPod,
     MemoryBar,
     MemoryGroup,

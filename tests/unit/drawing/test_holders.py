@@ -73,15 +73,18 @@ def test_the_legend_says_what_a_pod_holds() -> None:
         devices={"example.com/gpu": ("gpu0", "gpu1")},
     )  # fmt: skip
     pages = _pod(2, "a", cpus=frozenset({9}), memory_bytes={"hugepages-2Mi": 1 << 21})
-    of_pods = [*holders.by_uid(NodeMap(title="", nodes=(), pods=(whole, pages))).values()]
-    assert [*map(holders.words, of_pods)] == [
+    chart = NodeMap(title="", nodes=(), pods=(whole, pages))
+    assert [holders.words(chart, each) for each in holders.by_uid(chart).values()] == [
         "a/p1: CPUs 2-3, 8; 1Gi; gpu0, gpu1",
         "a/p2: CPU 9; 2Mi of hugepages-2Mi",
     ]
     chart = NodeMap(title="", nodes=(), pods=(whole, pages), colours_by=ColoursBy.NAMESPACE)
     (both, _) = holders.by_uid(chart).values()
-    assert holders.words(both) == "a: 2 pods; CPUs 2-3, 8-9; 1Gi; 2Mi of hugepages-2Mi; gpu0, gpu1"
-    assert holders.words(replace(both, pods=(_pod(3, "a"),))) == "a"
+    assert (
+        holders.words(chart, both)
+        == "a: 2 pods; CPUs 2-3, 8-9; 1Gi; 2Mi of hugepages-2Mi; gpu0, gpu1"
+    )
+    assert holders.words(chart, replace(both, pods=(_pod(3, "a"),))) == "a"
 
 
 def _texts(chart: NodeMap, css_class: str) -> list[str]:

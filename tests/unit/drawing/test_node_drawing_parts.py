@@ -13,15 +13,8 @@ from numalet.drawing import node_drawing
 from numalet.drawing.node import layout
 from numalet.insight.maps import accelerator_memory
 from numalet.insight.maps.finding import SearchResult
-from numalet.insight.maps.node_map import (
-    DeviceUse,
-    MapDevice,
-    MemoryBar,
-    MemoryGroup,
-    MemoryPart,
-    NodeMap,
-    NumaBlock,
-)
+from numalet.insight.maps.map_devices import DeviceUse, MapDevice
+from numalet.insight.maps.node_map import MemoryBar, MemoryGroup, MemoryPart, NodeMap, NumaBlock
 from numalet.insight.maps.refusal import Refusal
 from numalet.insight.maps.resource_maps import CpuCell, CpuUse
 from numalet.insight.maps.shared_pool import PooledPod

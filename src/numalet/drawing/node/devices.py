@@ -14,7 +14,8 @@ from numalet.core.model import numa_mask
 from numalet.drawing import svg
 from numalet.drawing.node.pen import BAR_PX, LINE_PX, PAD_PX, Box, Pen
 from numalet.insight.maps import accelerator_memory
-from numalet.insight.maps.node_map import DeviceUse, MapDevice, NumaBlock
+from numalet.insight.maps.map_devices import DeviceUse, MapDevice
+from numalet.insight.maps.node_map import NumaBlock
 from numalet.wording import numbers
 
 _MOST_CHIPS: Final = 16
@@ -61,14 +62,14 @@ def mark_owners(pen: Pen, group: Element, block: NumaBlock, place: Box) -> float
     owners = accelerator_memory.owners(pen.chart, block)
     if not owners:
         return place.top
-    names = " or ".join(each.device_id for each in owners)
+    names = " or ".join(each.called for each in owners)
     known = "" if block.node_id in owners[0].nodes else ", by the distances"
     pen.line(group, f"memory of {names}", place, full=f"memory of {names}{known}")
     return place.top + LINE_PX
 
 
 def words(pen: Pen, device: MapDevice) -> str:
-    parts = [f"{device.resource} {device.device_id}: {_WORDS[device.state]}"]
+    parts = [f"{device.resource} {device.full_name}: {_WORDS[device.state]}"]
     if device.pod_uid:
         parts.append(f"held by {pen.pod_title(device.pod_uid)}")
     if device.pci_address:
@@ -98,6 +99,8 @@ def _chip(pen: Pen, group: Element, device: MapDevice, box: Box) -> None:
     node = numa_mask.listed(device.nodes) or "none"
     name = f"n{node}-device-{device.resource}-{device.device_id}"
     more = {"data_pod": device.pod_uid} if device.pod_uid else {}
+    if device.called != device.device_id:
+        more["data_called"] = device.called
     chip = svg.add(group, "g", id=f"{pen.prefix}{name}", data_device=device.device_id, **more)
     svg.named(chip, words(pen, device))
     held = device.pod_uid if device.state is not DeviceUse.FREE else ""
@@ -118,7 +121,7 @@ def _chip(pen: Pen, group: Element, device: MapDevice, box: Box) -> None:
     place = Box(box.left + _SHAPE_PX, box.top, box.width - _SHAPE_PX - 4, box.height)
     state = "" if device.state is DeviceUse.FREE else f" {_WORDS[device.state]}"
     suffix = f"{state} {holder.letter if held else ''}".rstrip()
-    shown = f"{_short_id(device.device_id, suffix, place.width)}{suffix}"
+    shown = f"{_short_id(device.called, suffix, place.width)}{suffix}"
     pen.line(chip, shown, place, "figure bad" if state == " unhealthy" else "figure")
 
 

@@ -51,10 +51,10 @@ def by_uid(chart: NodeMap) -> Mapping[str, Holder]:
     }
 
 
-def words(holder: Holder) -> str:
+def words(chart: NodeMap, holder: Holder) -> str:
     """Return the line of the legend: the name, and all CPUs, memory and devices of its pods."""
     count = "" if len(holder.pods) == 1 else numbers.counted(len(holder.pods), "pod")
-    held = "; ".join(filter(None, (count, finding.holdings(holder.pods))))
+    held = "; ".join(filter(None, (count, finding.holdings(chart, holder.pods))))
     return f"{holder.name}: {held}" if held else holder.name
 
 

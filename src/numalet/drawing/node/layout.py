@@ -14,7 +14,8 @@ from numalet.core.model import cpu_set, numa_mask, resources
 from numalet.core.model.machine_queries import NodeClass
 from numalet.core.model.value import Value
 from numalet.insight.maps import accelerator_memory
-from numalet.insight.maps.node_map import DeviceUse, NodeMap, NumaBlock, Unheld
+from numalet.insight.maps.map_devices import DeviceUse
+from numalet.insight.maps.node_map import NodeMap, NumaBlock, Unheld
 from numalet.insight.maps.resource_maps import CpuUse
 from numalet.wording import numbers
 

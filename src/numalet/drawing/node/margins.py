@@ -12,7 +12,8 @@ from numalet.drawing.node import holders
 from numalet.drawing.node.layout import GAP_PX, MINI_GAP_PX, MINI_PX
 from numalet.drawing.node.pen import BAR_PX, LINE_PX, SMALL_PX, Box, Pen, unheld_class
 from numalet.insight.maps.finding import SearchResult
-from numalet.insight.maps.node_map import DeviceUse, NumaBlock, Unheld
+from numalet.insight.maps.map_devices import DeviceUse
+from numalet.insight.maps.node_map import NumaBlock, Unheld
 from numalet.insight.maps.resource_maps import CpuUse
 from numalet.wording import numbers
 
@@ -59,7 +60,7 @@ def legend_of_holders(pen: Pen, picture: Element, top_px: float, width_px: int) 
         for at, holder in enumerate(shown[start : start + columns]):
             left = at * (column_px + GAP_PX)
             uid = holder.pods[0].uid
-            words = holders.words(holder)
+            words = holders.words(pen.chart, holder)
             swatch = Box(left, top + 2, swatch_px, _SWATCH_PX)
             pen.rect(picture, swatch, holder.css_class, words, uid=uid)
             _centred(picture, holder.letter, swatch, f"letter on-{holder.css_class}")

@@ -6,7 +6,8 @@ import re
 from typing import Final
 
 from numalet.core.model.machine_queries import NodeClass
-from numalet.insight.maps.node_map import MapDevice, NodeMap, NumaBlock
+from numalet.insight.maps.map_devices import MapDevice
+from numalet.insight.maps.node_map import NodeMap, NumaBlock
 
 _ACCELERATOR: Final = re.compile(r"gpu|npu|tpu|gaudi|accelerator|mig-", re.IGNORECASE)
 """Resource names of accelerators; network adapters have no such memory."""

@@ -9,7 +9,9 @@ from typing import Final
 from numalet.core.model import cpu_set, grammar, numa_mask, resources
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.value import Value
-from numalet.insight.maps.node_map import DeviceUse, MapDevice, MapPod, NodeMap
+from numalet.insight.maps import map_devices
+from numalet.insight.maps.map_devices import DeviceUse, MapDevice
+from numalet.insight.maps.node_map import MapPod, NodeMap
 from numalet.insight.maps.resource_maps import CpuUse
 from numalet.wording import numbers
 
@@ -31,7 +33,7 @@ NOTHING: Final = SearchResult()
 
 
 def find(chart: NodeMap, words: str) -> SearchResult:
-    """Find ``CPU 17`` or ``17``, a device by its id, such as ``GPU 3``, or pods by their name."""
+    """Find ``CPU 17`` or ``17``, a device by its id or as ``GPU 3``, or pods by their name."""
     words = " ".join(words.split())
     if not words:
         return NOTHING
@@ -40,6 +42,11 @@ def find(chart: NodeMap, words: str) -> SearchResult:
     plain = _plain(words)
     # A device plugin names its devices as it likes: gpu3, gpu-3, nvidia3.
     devices = [each for each in chart.devices if _plain(each.device_id) == plain]
+    devices = devices or [
+        each
+        for each in chart.devices
+        if _plain(f"{map_devices.kind(each.resource)}{each.number}") == plain
+    ]
     pods = [pod for pod in chart.pods if words.lower() in (pod.title.lower(), pod.name.lower())]
     pods = pods or [pod for pod in chart.pods if words.lower() in pod.title.lower()]
     if devices:
@@ -54,7 +61,7 @@ def find(chart: NodeMap, words: str) -> SearchResult:
     sentence = f"{len(pods)} pods: {', '.join(sorted(pod.title for pod in pods))}."
     if len(pods) == 1:
         where = f", on {_numa_nodes(pods[0].nodes)}" if pods[0].nodes else ""
-        sentence = f"{pods[0].title}{where}: {holdings(pods) or 'nothing of its own'}."
+        sentence = f"{pods[0].title}{where}: {holdings(chart, pods) or 'nothing of its own'}."
     return SearchResult(
         sentence=sentence,
         nodes=frozenset(node for pod in pods for node in pod.nodes),
@@ -79,7 +86,7 @@ def differing(chart: NodeMap, other: NodeMap) -> SearchResult:
     )
 
 
-def holdings(pods: Collection[MapPod]) -> str:
+def holdings(chart: NodeMap, pods: Collection[MapPod]) -> str:
     """Return all CPUs, memory and devices of these pods: ``CPUs 2-3, 18-19; 8Gi; gpu0``."""
     cpus = frozenset[int]().union(*(pod.cpus for pod in pods))
     parts = [numbers.cpus(cpus).replace(",", ", ")] if cpus else []
@@ -87,7 +94,12 @@ def holdings(pods: Collection[MapPod]) -> str:
         if size := sum(pod.memory_bytes.get(resource, 0) for pod in pods):
             pages = "" if resource == resources.MEMORY else f" of {resource}"
             parts.append(f"{numbers.rounded_size(size)}{pages}")
-    parts += [", ".join(ids) for pod in pods for _, ids in sorted(pod.devices.items())]
+    called = {(each.resource, each.device_id): each.called for each in chart.devices}
+    parts += [
+        ", ".join(called.get((resource, each), each) for each in ids)
+        for pod in pods
+        for resource, ids in sorted(pod.devices.items())
+    ]
     return "; ".join(parts)
 
 
@@ -125,7 +137,7 @@ def _device(chart: NodeMap, devices: list[MapDevice]) -> SearchResult:
     state = "in use" if device.state is DeviceUse.IN_USE else device.state.value
     state = state if pod is None else f"held by {pod.title}"
     return SearchResult(
-        sentence=f"{device.resource} {device.device_id} is on {where}: {state}.",
+        sentence=f"{device.resource} {device.full_name} is on {where}: {state}.",
         nodes=frozenset(device.nodes),
         device_ids=frozenset(each.device_id for each in devices),
     )

@@ -6,13 +6,11 @@ Sizes are in bytes.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Final
 
 from numalet.core.managers.device.inventory import Health
-from numalet.core.managers.device.ledger import DeviceLedger
 from numalet.core.managers.memory.ledger import MemoryLedger, NodeMemory
 from numalet.core.model import cpu_set, numa_mask, resources
 from numalet.core.model import machine_queries as ask
@@ -25,7 +23,8 @@ from numalet.core.node.node import NO_DEVICES, Devices, Node
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
-from numalet.insight.maps import pod_sums, resource_maps, shared_pool
+from numalet.insight.maps import map_devices, pod_sums, resource_maps, shared_pool
+from numalet.insight.maps.map_devices import DeviceUse, MapDevice
 from numalet.insight.maps.pod_sums import PodSums
 from numalet.insight.maps.refusal import Refusal
 from numalet.insight.maps.resource_maps import CpuCell, NodeCpus
@@ -33,10 +32,6 @@ from numalet.insight.maps.shared_pool import NO_POOL, SharedPool
 from numalet.wording import explanations
 
 _NOTHING_HELD: Final = Snapshot()
-_PCI_ADDRESS: Final = re.compile(
-    r"(?<![0-9A-Fa-f])[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[01][0-9A-Fa-f]\.[0-7](?![0-9A-Fa-f])"
-)
-"""Domain, bus, device and function."""
 
 
 class Unheld(Enum):
@@ -55,12 +50,6 @@ class Unheld(Enum):
     @property
     def of_memory(self) -> str:
         return explanations.NOT_PER_NUMA_NODE if self is Unheld.SHARED else self.value
-
-
-class DeviceUse(Enum):
-    FREE = "free"
-    IN_USE = "in-use"
-    UNHEALTHY = "unhealthy"
 
 
 class ColoursBy(Enum):
@@ -122,22 +111,6 @@ class MemoryGroup(Value):
     pod_uids: tuple[str, ...]
 
 
-class MapDevice(Value):
-    """One device; ``nodes`` is empty if its NUMA nodes are unknown."""
-
-    resource: str
-    device_id: str
-    nodes: tuple[int, ...]
-    state: DeviceUse
-    pod_uid: str = ""
-
-    @property
-    def pci_address(self) -> str:
-        """The PCI address in the device id, empty if the plugin uses other ids."""
-        match = _PCI_ADDRESS.search(self.device_id)
-        return "" if match is None else match[0].lower()
-
-
 class MapPod(Value, kw_only=True):
     """A pod with an allocation. ``is_active`` is false for leftovers of an ended pod."""
 
@@ -197,8 +170,10 @@ def of_machine(machine: MachineInfo, title: str, devices: Devices = NO_DEVICES) 
                 each.device_id,
                 tuple(sorted({*each.numa_nodes})),
                 DeviceUse.FREE if each.health is Health.HEALTHY else DeviceUse.UNHEALTHY,
+                number=numbers[each.device_id],
             )
             for resource in sorted(devices)
+            for numbers in [map_devices.numbered(each.device_id for each in devices[resource])]
             for each in devices[resource]
         ),
         socket_count=machine.socket_count,
@@ -252,7 +227,7 @@ def of_snapshot(
             _block(each, cores, _managed(each, snapshot.memory)) for each in _by_id(machine)
         ),
         groups=_groups(snapshot.memory.nodes, held),
-        devices=tuple(_devices(snapshot.device)),
+        devices=tuple(map_devices.of_ledger(snapshot.device)),
         pods=tuple(
             _pod(
                 uid,
@@ -365,25 +340,6 @@ def _groups(
         for nodes in groups
     }  # fmt: skip
     return tuple(MemoryGroup(nodes, tuple(holders[nodes])) for nodes in groups if len(nodes) > 1)
-
-
-def _devices(ledger: DeviceLedger) -> Iterator[MapDevice]:
-    owners = {
-        (resource, name): uid
-        for uid, containers in ledger.records.items()
-        for records in containers.values()
-        for resource, record in records.items()
-        for name in record.device_ids
-    }
-    for row in resource_maps.device_map(ledger):
-        for names, state in (
-            (row.in_use, DeviceUse.IN_USE),
-            (row.free, DeviceUse.FREE),
-            (row.unhealthy, DeviceUse.UNHEALTHY),
-        ):
-            for name in names:
-                uid = owners.get((row.resource, name), "")
-                yield MapDevice(row.resource, name, tuple(row.numa_nodes), state, uid)
 
 
 def _pod(uid: str, pod: Pod | None, sums: PodSums, *, is_active: bool) -> MapPod:

@@ -20,7 +20,8 @@ from numalet.core.cluster import scheduler_sums
 from numalet.core.model import cpu_set, resources
 from numalet.core.model.value import Value
 from numalet.core.node.node import Node
-from numalet.insight.maps.node_map import DeviceUse, MemoryBar, NodeMap, NumaBlock, Unheld
+from numalet.insight.maps.map_devices import DeviceUse
+from numalet.insight.maps.node_map import MemoryBar, NodeMap, NumaBlock, Unheld
 from numalet.insight.maps.resource_maps import CpuUse
 from numalet.wording import numbers
 

@@ -9,7 +9,8 @@ from numalet.core.managers.memory.ledger import MemoryBlock, MemoryLedger, Memor
 from numalet.core.node.node import Node
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.maps import node_map
-from numalet.insight.maps.node_map import DeviceUse, NodeMap, Unheld
+from numalet.insight.maps.map_devices import DeviceUse
+from numalet.insight.maps.node_map import NodeMap, Unheld
 from numalet.insight.maps.resource_maps import CpuUse
 from numalet.insight.maps.shared_pool import PooledPod
 from values import builders, node_charts

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numalet
 from numalet.core.model.machine_queries import NodeClass
 from numalet.core.node.node import Node
-from numalet.insight.maps.node_map import DeviceUse, Unheld
+from numalet.insight.maps.map_devices import DeviceUse
+from numalet.insight.maps.node_map import Unheld
 from numalet.insight.maps.resource_maps import CpuUse
 from numalet.insight.python_api.nodes import machine_and_devices
 from numalet.insight.state import reading, state_chart
