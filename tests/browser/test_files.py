@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import pytest
-from playwright.sync_api import Page, Request
+from playwright.sync_api import Page, Request, expect
 
 from cli.commands import EXAMPLES
 from numalet.cli import main
@@ -56,6 +57,8 @@ def test_a_page_opens_without_a_network(
         assert shown.locator("svg").count() > 0
         assert shown.evaluate("document.documentElement.scrollWidth") <= width_px
         assert browsers.violations(shown) == []
+        if name == "simulate":
+            _finds(shown)
         assert _lights_up(shown) is (shown.locator("tr[data-pod]").count() > 0)
 
 
@@ -80,3 +83,17 @@ def _lights_up(page: Page) -> bool:
     uid = lines.first.get_attribute("data-pod")
     lit = page.locator(f"svg [data-pod='{uid}'].lit").count()
     return lit > 0 and page.locator(".some-lit").count() > 0
+
+
+def _finds(page: Page) -> None:
+    """Type a CPU, a pod, and what is not there."""
+    page.locator("#find").fill("cpu 3")
+    expect(page.locator(".sought")).to_have_attribute("data-cpu", "3")
+    expect(page.locator("#found")).to_contain_text("CPU 3 ")
+    page.locator("#find").fill("cache")
+    expect(page.locator(".sought").first).to_have_attribute("data-pod", re.compile("."))
+    page.locator("#find").fill("nobody")
+    expect(page.locator("#found")).to_have_text("Nothing on this page is called nobody.")
+    page.locator("#find").fill("")
+    expect(page.locator("#found")).to_have_text("")
+    assert page.locator(".sought").count() == 0

@@ -87,13 +87,15 @@ def _environment() -> Environment:
 
 def html_file(title: str, body: Any) -> str:
     """Return the file with this title; ``body`` is markup of a template or a drawing."""
-    script = static("lighting.js")
+    has_marks = 'data-cpu="' in body or 'data-device="' in body
+    script = static("lighting.js") + (static("finding.js") if has_marks else "")
     # The Content-Security-Policy permits only this script, by its digest.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return page(
         "file.html",
         title=title,
         body=body,
+        has_marks=has_marks,
         style=trusted("".join(map(static, _STYLES))),
         script=trusted(script),
         script_hash=f"sha256-{digest}",

@@ -27,6 +27,14 @@ def test_its_policy_permits_its_own_script() -> None:
     assert script in text
 
 
+def test_a_page_with_a_drawing_of_a_node_has_a_find_box() -> None:
+    mark = templating.trusted('<svg><rect data-cpu="3"></rect></svg>')
+    text = templating.html_file("title", mark)
+    assert 'id="find"' in text
+    assert templating.static("finding.js") in text
+    assert 'id="find"' not in templating.html_file("title", templating.trusted("<p>x</p>"))
+
+
 def test_no_control_character_of_a_value_is_in_a_page() -> None:
     bad = "a\x1b[31m\x07\x7f\x9b\u202ez\n\tb"
     text = templating.html_file(bad, bad)

@@ -1,0 +1,26 @@
+// The find box of a file: what is typed gets a ring in every drawing, and its own words are said.
+const box = document.getElementById("find");
+const plain = (words) => words.toLowerCase().replace(/[\s_-]/g, "");
+
+function marksOf(words) {
+  const wanted = plain(words);
+  const marks = [...document.querySelectorAll("svg [data-cpu], svg [data-device], svg [data-pod]")];
+  const cpu = /^(?:cpu)?(\d+)$/.exec(wanted);
+  if (cpu) return marks.filter((mark) => mark.dataset.cpu === cpu[1]);
+  const devices = marks.filter(({ dataset }) => [dataset.device, dataset.called].some((name) => name && plain(name) === wanted));
+  if (devices.length) return devices;
+  const rows = [...document.querySelectorAll("tr[data-pod]")];
+  const found = rows.filter((row) => row.cells[0].textContent.toLowerCase().includes(words.toLowerCase()));
+  const uids = new Set(found.map((row) => row.dataset.pod));
+  return marks.filter((mark) => mark.dataset.pod && uids.has(mark.dataset.pod));
+}
+
+box.addEventListener("input", () => {
+  const words = box.value.trim();
+  const marks = words ? marksOf(words) : [];
+  for (const mark of document.querySelectorAll(".sought")) mark.classList.remove("sought");
+  for (const mark of marks) mark.classList.add("sought");
+  const said = new Set(marks.map((mark) => mark.querySelector("title")?.textContent).filter(Boolean));
+  const answer = said.size ? [...said].slice(0, 3).join("; ") : `Nothing on this page is called ${words}.`;
+  document.getElementById("found").textContent = words ? answer : "";
+});
