@@ -143,7 +143,8 @@ class WhatIfQuestion(Value, kw_only=True):
 class WhatIfRow(Value):
     title: str
     admitted: bool
-    reason: str
+    cause: str
+    """One sentence with figures; empty for an admitted pod."""
     message: str
 
 
@@ -212,17 +213,19 @@ def _beginning(view: NodeView, question: WhatIfQuestion) -> Session | StartRefus
 
 def _asked(beginning: Session, pods: Sequence[Pod], question: WhatIfQuestion) -> WhatIfAnswer:
     node = beginning.node
-    rows = []
+    decisions = []
     for pod in pods:
         node, decision = node.admit(pod)
         # Its containers start before the next pod is decided on, as on a node.
         node = node.pod_started(pod.uid) if decision.admitted else node
-        rejection = decision.rejection
-        rows.append(
-            WhatIfRow(
-                str(pod), decision.admitted, kubelet.reason(rejection), kubelet.message(rejection)
-            )
+        decisions.append(decision)
+    causes = explanation_document.causes(replace(beginning, node=node), decisions)
+    rows = [
+        WhatIfRow(
+            str(each.pod), each.admitted, causes.get(id(each), ""), kubelet.message(each.rejection)
         )
+        for each in decisions
+    ]
     refused = (at for at, row in enumerate(rows) if not row.admitted)
     chosen = question.chosen
     if chosen is None or not 0 <= chosen < len(pods):

@@ -86,23 +86,28 @@ _SMALLEST_LABELS: Final = 0.45
 
 
 class BarPart(Value):
-    """A part of a bar: its name, its figure, and its colour class (``tokens.COLOURS``)."""
+    """A part of a bar: its name, its figure, and its colour class (``tokens.COLOURS``).
+
+    ``label`` is written on it if there is room.
+    """
 
     name: str
     value: float
     css_class: str = "accent"
+    label: str = ""
 
 
 class BarRow(Value, kw_only=True):
     """One bar of consecutive parts. ``ticks`` are figures marked on it, by name.
 
-    ``note`` at its end replaces the sum of the parts.
+    ``note`` at its end replaces the sum of the parts. Up to ``whole`` the bar is empty.
     """
 
     label: str
     parts: tuple[BarPart, ...]
     marks: tuple[tuple[str, float], ...] = ()
     note: str = ""
+    whole: float = 0
 
     @property
     def total(self) -> float:
@@ -146,7 +151,7 @@ def bars_fact(rows: Sequence[BarRow], unit: Unit) -> str:
 
 
 def _bar_scale(rows: Sequence[BarRow], start_px: float, end_px: float) -> Scale:
-    figures = [row.total for row in rows]
+    figures = [max(row.total, row.whole) for row in rows]
     figures += [value for row in rows for _, value in row.marks]
     return Scale((0.0, max([*figures, 1.0])), start_px, end_px)
 
@@ -154,6 +159,11 @@ def _bar_scale(rows: Sequence[BarRow], start_px: float, end_px: float) -> Scale:
 def _bar(group: Element, row: BarRow, scale: Scale, unit: Unit, middle_px: float) -> None:
     top_px = middle_px - _BAR_PX / 2
     so_far = 0.0
+    if row.whole:
+        svg.add(
+            group, "rect", css_class="free", x=scale.start_px, y=top_px,
+            width=scale.at_px(row.whole) - scale.start_px, height=_BAR_PX,
+        )  # fmt: skip
     for part in row.parts:
         left_px, right_px = scale.at_px(so_far), scale.at_px(so_far + part.value)
         mark = svg.add(
@@ -162,6 +172,11 @@ def _bar(group: Element, row: BarRow, scale: Scale, unit: Unit, middle_px: float
         )  # fmt: skip
         svg.named(mark, f"{row.label}: {part.name} {unit.written(part.value)}")
         sheets.mark_letter(group, part.css_class, left_px, top_px, right_px - left_px, _BAR_PX)
+        if part.label and svg.text_width_px(part.label, "small") < right_px - left_px - 4:
+            svg.add(
+                group, "text", part.label, css_class="small middle", x=(left_px + right_px) / 2,
+                y=middle_px + 4, aria_hidden="true",
+            )  # fmt: skip
         so_far += part.value
     svg.add(
         group, "line", css_class="grid", x1=scale.start_px, y1=middle_px - 10,
@@ -181,5 +196,6 @@ def _legend_names(rows: Sequence[BarRow]) -> dict[str, str]:
     In the order of the bar with most parts.
     """
     whole_first = sorted(rows, key=lambda row: -len(row.parts))
-    names = {part.name: part.css_class for row in whole_first for part in row.parts}
+    parts = (part for row in whole_first for part in row.parts if not part.label)
+    names = {part.name: part.css_class for part in parts}
     return names if len(names) > 1 else {}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from numalet.core.model import resources
-from numalet.drawing import charts, tokens
+from numalet.core.model import cpu_set, resources
+from numalet.drawing import charts
 from numalet.drawing.charts import BarPart, BarRow, Unit
 from numalet.insight.explain import matrix
 from numalet.insight.explain.matrix import VariantDocument
@@ -36,7 +36,12 @@ def drawn(rows: Sequence[VariantDocument]) -> list[str]:
     started = [row for row in rows if row.runs]
     labels = _labels(started)
     admitted = [
-        BarRow(label=label, parts=(BarPart("admitted", row.admitted[1]),))
+        BarRow(
+            label=label,
+            parts=(BarPart("admitted", row.admitted[1]),),
+            whole=row.pods,
+            note=f"{row.admitted[1]:g} of {row.pods}",
+        )
         for label, row in zip(labels, started, strict=True)
     ]
     memory = [row.stranded_bytes(resources.MEMORY) for row in started]
@@ -70,12 +75,15 @@ def _names(row: VariantDocument) -> tuple[str, ...]:
 
 
 def _by_node(labels: Sequence[str], figures: Sequence[Mapping[int, float]]) -> list[BarRow]:
-    """Return a bar for each variant with stranded resources, with a part for each NUMA node."""
+    """Return a bar for each variant with stranded resources, with a part for each NUMA node.
+
+    What is stranded is free, so the parts are empty.
+    """
     return [
         BarRow(
             label=label,
             parts=tuple(
-                BarPart(f"NUMA node {node_id}", value, f"hue-{node_id % tokens.HUES + 1}")
+                BarPart(f"NUMA node {node_id}", value, "free", f"{node_id}")
                 for node_id, value in by_node.items()
                 if value
             ),
@@ -90,10 +98,11 @@ def figures_table(rows: Sequence[dict[str, Any]]) -> TextTable:
     return TextTable(
         "Variants",
         (
-            *("Machine", "Configuration", "Release", "Policy", "Scope", "Options", "Admitted"),
-            *("Groups", "Span", "Distance", "Stranded memory", "Stranded CPUs", "Does not start"),
+            *("Number", "Machine", "Configuration", "Release", "Policy", "Scope", "Options"),
+            *("Admitted", "Groups", "Span", "Distance", "Stranded memory", "Stranded CPUs"),
+            "Does not start",
         ),
-        tuple(_cells(row) for row in rows),
+        tuple((str(number), *_cells(row)) for number, row in enumerate(rows, 1)),
     )
 
 
@@ -121,14 +130,16 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def rejected_table(rows: Sequence[VariantDocument]) -> TextTable:
-    """Return pods rejected in the given order, each reason once, with its number of variants."""
-    counts: dict[tuple[str, str, str], int] = {}
-    for row in rows:
+    """Return pods rejected in the given order, each reason once, with the variants' numbers."""
+    variants: dict[tuple[str, str, str], list[int]] = {}
+    for number, row in enumerate(rows, 1):
         for each in row.runs[0].rejected if row.runs else ():
             key = each.pod, each.reason, each.message
-            counts[key] = counts.get(key, 0) + 1
+            variants.setdefault(key, []).append(number)
     return TextTable(
         "Rejected in the given order",
         ("Pod", "Reason", "Message", "By variants"),
-        tuple((*key, f"{count} of {len(rows)}") for key, count in counts.items()),
+        tuple(
+            (*key, f"{len(by)} of {len(rows)}: {cpu_set.text(by)}") for key, by in variants.items()
+        ),
     )

@@ -62,3 +62,19 @@ def test_parts_that_differ_by_hue_have_letters_for_print_in_grey() -> None:
     picture = ElementTree.fromstring(charts.bars("Stranded", [BarRow(label="one", parts=narrow)]))
     texts = [each.text for each in picture.iter() if "letter" in each.get("class", "").split()]
     assert texts == ["A", "B", "B"]
+
+
+def test_a_bar_is_empty_up_to_its_whole_and_free_parts_are_labelled() -> None:
+    row = BarRow(label="a", parts=(BarPart("admitted", 3),), whole=12, note="3 of 12")
+    free = BarRow(label="b", parts=(BarPart("NUMA node 0", 6, "free", "0"),
+                                    BarPart("NUMA node 1", 0.01, "free", "1")))  # fmt: skip
+    picture = ElementTree.fromstring(charts.bars("t", [row, free]))
+    boxes = {
+        each.attrib["class"]: float(each.attrib["width"])
+        for each in picture.iter()
+        if each.tag.endswith("rect") and each.attrib["class"] in ("free", "accent part")
+    }
+    assert abs(boxes["free"] - 4 * boxes["accent part"]) < 0.05
+    assert [each.attrib.get("class") for each in picture.iter()].count("legend") == 0
+    labels = [each.text for each in picture.iter() if each.attrib.get("class") == "small middle"]
+    assert labels == ["0"]
