@@ -21,7 +21,7 @@ from numalet.dashboard.sources import (
     PodRow,
 )
 from numalet.insight.maps import finding, room
-from numalet.insight.maps.node_map import DeviceUse
+from numalet.insight.maps.map_devices import DeviceUse
 from numalet.wording import numbers
 
 
@@ -102,7 +102,7 @@ def _events(before: NodeView, after: NodeView, at: datetime) -> Iterator[History
         if was is None or was.is_rejected:
             was = None
             has = held.get(row.pod.uid)
-            words = "" if has is None else finding.holdings([has])
+            words = "" if has is None else finding.holdings(after.chart, [has])
             yield HistoryEvent(at, Happened.ADMITTED, row.title, words[:_MOST_WORDS])
         for what, words in _changes(was, row):
             yield HistoryEvent(at, what, row.title, words[:_MOST_WORDS])

@@ -14,7 +14,8 @@ from numalet.dashboard.sources import Level, NodeView, Note, PodRow, SourceKind
 from numalet.drawing.node import holders
 from numalet.drawing.node.holders import Holder
 from numalet.insight.maps import finding, room
-from numalet.insight.maps.node_map import DeviceUse, MapPod, Unheld
+from numalet.insight.maps.map_devices import DeviceUse
+from numalet.insight.maps.node_map import MapPod, Unheld
 from numalet.insight.maps.resource_maps import CpuUse
 from numalet.wording import numbers
 
@@ -61,7 +62,7 @@ def largest_holders(view: NodeView, most: int) -> list[tuple[MapPod, Holder, str
     )[:most]
     uids = {pod.uid for pod in largest}
     return [
-        (holder.pods[0], holder, finding.holdings(holder.pods))
+        (holder.pods[0], holder, finding.holdings(view.chart, holder.pods))
         for uid, holder in holders.by_uid(view.chart).items()
         if uid in uids
     ]
