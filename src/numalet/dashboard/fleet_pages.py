@@ -12,11 +12,11 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origin
-from numalet.core.model import cpu_set, pod_demand, pod_standing
+from numalet.core.cluster.cluster import Cluster
+from numalet.core.model import pod_demand
 from numalet.core.model.findings import BadInput
 from numalet.core.model.value import Value
-from numalet.dashboard import fleet_answers, fleet_plan, forms, widths
+from numalet.dashboard import fleet_answers, fleet_nodes, fleet_plan, forms, widths
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.fleet_answers import MOST_COPIES, DrawnFleet, FleetAnswers, MapQuestion
 from numalet.dashboard.forms import FormRefused
@@ -29,9 +29,8 @@ from numalet.insight.fleet.heat import MappedPool
 from numalet.insight.fleet.rejected import RejectedGroup
 from numalet.insight.fleet.traps import Traps, TrapShape, urgent_first
 from numalet.insight.maps import node_map
-from numalet.insight.maps.node_map import NodeMap
 from numalet.insight.output.fleet_why_text import moment, sentences
-from numalet.pages import bodies, templating
+from numalet.pages import templating
 from numalet.wording import explanations, numbers
 
 MOST_ROWS: Final = 40
@@ -44,11 +43,6 @@ MOST_CHARACTERS: Final = 16_000
 """A longer text is not put into the address, and its answer has no link."""
 
 _LINKED: Final = ("resource", "pod", "count", "ask")
-_ORIGINS: Final = {
-    Origin.PUBLISHED: "published by the node itself",
-    Origin.REBUILT: "rebuilt: its pods were admitted again in their start order",
-    Origin.DESCRIBED: "described in a file",
-}
 _EXAMPLE: Final = "gpu: 4, cpu: 32, memory: 256Gi"
 
 
@@ -237,7 +231,7 @@ class _FleetPages(Value):
             page="/fleet",
             drawing=templating.trusted(drawing),
             width=width,
-            facts=[] if on is None else _facts(on),
+            facts=[] if on is None else fleet_nodes.facts(on),
             why="" if unknown is None else str(unknown.why),
             fix="" if unknown is None else unknown.why.fix,
             notes=[] if on is None else [str(each) for each in on.notes],
@@ -251,7 +245,7 @@ class _FleetPages(Value):
                     "phase": each.pod.phase or "-",
                     "why": ": ".join(filter(None, (each.reason, each.message))),
                     "asks": numbers.amounts(pod_demand.amounts(each.pod)),
-                    **_where(each, on, chart),
+                    **fleet_nodes.where(each, on, chart),
                     "controller": ""
                     if each.controller is None
                     else f"{each.controller.kind} {each.controller.name}",
@@ -383,31 +377,4 @@ def _undecided(cluster: Cluster, path: str) -> list[dict[str, Any]]:
             "path": fleet_answers.node_path(path, names[0]),
         }
         for why, names in by_text.items()
-    ]
-
-
-def _where(pod: ClusterPod, on: ClusterNode | None, chart: NodeMap | None) -> dict[str, str]:
-    """Return the NUMA nodes and CPUs of a pod, if the exact state of its node is known."""
-    if pod.pod.phase in pod_standing.TERMINAL_PHASES:
-        return {"nodes": "-", "cpus": "-"}
-    is_known = on is not None and pod.pod.uid in on.node.snapshot.pods
-    # The managers may have decided otherwise than after a start with these pods in this order.
-    if on is None or chart is None or on.origin is Origin.REBUILT or not is_known:
-        return {"nodes": "unknown", "cpus": "unknown"}
-    holds = chart.pod(pod.pod.uid)
-    return {
-        "nodes": bodies.nodes_text(() if holds is None else holds.nodes),
-        "cpus": bodies.cpus_text(cpu_set.EMPTY if holds is None else holds.cpus),
-    }
-
-
-def _facts(on: ClusterNode) -> list[tuple[str, str]]:
-    rules = on.node.rules
-    taints = ", ".join(f"{each.key}:{each.effect.value}" for each in on.taints)
-    return [
-        ("Pool", on.pool or "-"),
-        ("State", on.state),
-        ("Policy", f"{rules.topology.policy.value}, scope {rules.topology.scope.value}"),
-        ("Origin", _ORIGINS[on.origin]),
-        ("Taints", taints or "-"),
     ]
