@@ -220,8 +220,8 @@ def test_a_profile_is_a_machine(how: tuple[str, ...], capsys: pytest.CaptureFixt
 
 
 def test_an_unknown_profile_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    err = _err(capsys, "profile:epyc-nps2")
-    assert "a name such as epyc-nps4 or epyc-nps1" in err
+    err = _err(capsys, "profile:epyc-nps8")
+    assert "a name such as epyc-nps4 or epyc-nps2" in err
 
 
 def test_nothing_else_is_named_with_the_list(capsys: pytest.CaptureFixture[str]) -> None:
