@@ -39,6 +39,12 @@ EPILOG = """Examples:
   numalet run --cpus 8 --memory 64Gi --dry-run -- ./app
   numalet run --cpus 8 --memory 64Gi --dry-run -o json -- ./app
 
+  # threads of OpenMP bound to the CPUs, and the GPUs of their NUMA node
+  numalet run --cpus 8 --env openmp,cuda -- ./app
+
+  # one process of MPI on each NUMA node
+  mpirun -np 2 --bind-to none numalet run --per-rank --cpus 8 --env openmp,mpi -- ./app
+
   # wait until it fits, at most an hour
   numalet run --cpus 8 --memory 64Gi --wait=1h -- ./app
 
@@ -48,7 +54,9 @@ does not fit, 126 it cannot be executed, 127 it was not found, 2 invalid input, 
 
 _FOREVER: Final = "forever"
 _WAIT: Final = "--wait"
-_WITHOUT_VALUE: Final = frozenset({_WAIT, "--dry-run", "--quiet", "-q", "--help", "-h"})
+_WITHOUT_VALUE: Final = frozenset(
+    {_WAIT, "--dry-run", "--quiet", "-q", "--help", "-h", "--per-rank", "--any-cpu"}
+)
 _TIME: Final = re.compile(r"[0-9]+(ms|s|m|h)?")
 _OTHERS: Final[Mapping[str, tuple[str, str]]] = {
     "-n": ("srun", "--cpus COUNT"),
@@ -141,6 +149,13 @@ class CommandOptions(Options):
     policy: str | None = option(
         "none, best-effort, restricted or single-numa-node; default: restricted.", "POLICY"
     )
+    env: list[str] = option(
+        "Set the variables of openmp, cuda, mpi, or all, for this place; repeatable.", "NAME,..."
+    )
+    per_rank: bool = option(
+        "Give each process of mpirun or srun on this machine another NUMA node, in turn."
+    )
+    any_cpu: bool = option("Also use CPUs outside the inherited CPU affinity.")
     release: str | None = node_options.release_option(
         "Release of the kubelet to follow, such as 1.34; default: the newest that numalet knows."
     )
@@ -164,7 +179,7 @@ class CommandOptions(Options):
 def run(options: CommandOptions) -> None:
     """Reserve CPUs, memory and devices for a command, and run it there to its end."""
     from numalet.agent.run import command as running
-    from numalet.agent.run import request
+    from numalet.agent.run import request, requested_environment
     from numalet.agent.run.request import RunOptions, Voice
     from numalet.cli.output import show_findings
     from numalet.core.model.findings import Severity
@@ -196,6 +211,9 @@ def run(options: CommandOptions) -> None:
         devices_file=options.devices,
         wait_seconds=_seconds(options.wait),
         dry_run=options.dry_run,
+        env=requested_environment.chosen(options.env),
+        per_rank=options.per_rank,
+        any_cpu=options.any_cpu,
         kubelet_root=options.kubelet_root,
     )
 

@@ -90,12 +90,17 @@ class RunHeldByProcess(NoteFinding):
 
 
 class RunOutsideAffinity(NoteFinding):
-    sentence = (
-        "{cpus}: outside the CPU affinity that this process inherited ({inherited}), which "
-        "'numalet run' ignores"
-    )
+    sentence = "{cpus}: outside the CPU affinity that this process inherited ({inherited})"
     cpus: str
     inherited: str
+
+
+class RunWithinCpus(NoteFinding):
+    """The command did not fit within the CPUs that it may get."""
+
+    sentence = "numalet considered {cpus} and not {others}"
+    cpus: str
+    others: str
 
 
 class RunRootless(WarningFinding):

@@ -266,6 +266,7 @@ def _check(root: Path, options: RunOptions) -> None:
         "--policy": options.policy,
         "--release": options.release,
         "--devices": options.devices_file,
+        "--per-rank": options.per_rank or None,
     }
     for flag, value in given.items():
         if value is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 import uuid
 from collections.abc import Iterable, Iterator
@@ -21,6 +22,7 @@ from numalet.agent.run import (
     program,
     queue,
     request,
+    requested_environment,
     without_agent,
 )
 from numalet.agent.run.beside_agent import AgentGone
@@ -28,6 +30,7 @@ from numalet.agent.run.child import EXIT_REFUSED
 from numalet.agent.run.program import Allocator, Answer
 from numalet.agent.run.queue import Waiter
 from numalet.agent.run.request import RunOptions, Voice
+from numalet.core.model import value
 from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.pod import Pod
 from numalet.insight.output.run_document import RunDocument
@@ -139,7 +142,7 @@ def _place_and_run(allocator: Allocator, options: RunOptions, voice: Voice, wait
         else:
             for finding in placement_notes.held(place):
                 voice.report(finding)
-        return 0 if options.dry_run else _run(allocator, place, voice)
+        return 0 if options.dry_run else _run(allocator, place, options, voice)
     finally:
         if not options.dry_run:
             allocator.release()
@@ -172,12 +175,14 @@ def _placed_in_time(allocator: Allocator, last: float) -> Answer:
             return place
 
 
-def _run(allocator: Allocator, place: RunDocument, voice: Voice) -> int:
+def _run(allocator: Allocator, place: RunDocument, options: RunOptions, voice: Voice) -> int:
     ready = allocator.prepare(place)
     if isinstance(ready, Finding):
         voice.report(ready)
         return EXIT_REFUSED
-    outcome = program.run(ready)
+    more = requested_environment.of(options.env, place, options.request.cpus)
+    setup = dataclasses.replace(ready.setup, env={**ready.setup.env, **more})
+    outcome = program.run(value.replace(ready, setup=setup))
     if outcome.finding is not None:
         voice.report(outcome.finding)
     return outcome.status

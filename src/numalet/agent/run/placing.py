@@ -21,7 +21,8 @@ from numalet.agent.host.runtime.attempts import RUNS, Attempts
 from numalet.agent.host.runtime.enforcement import HostCapabilities
 from numalet.agent.host.runtime.port import Launch
 from numalet.agent.host.runtime.shim import process_tree
-from numalet.agent.run import other_runs, program, request
+from numalet.agent.run import inherited_cpus, other_runs, program, request
+from numalet.agent.run.inherited_cpus import AllowedCpus
 from numalet.agent.run.other_runs import OtherRuns
 from numalet.agent.run.program import AcceptedOrder
 from numalet.core.admission.decision import Decision
@@ -85,11 +86,13 @@ class Placer:
         premises: Premises,
         ground: HostCapabilities,
         places: Places,
+        within: AllowedCpus | None = None,
     ) -> None:
         self._state = state
         self._root = root
         self.premises = premises
         self._places = places
+        self.within = within
         self._others = OtherRuns(state.holders, ground.tree)
         self._lock: int | None = None
         """Descriptor of this run's lock, while the run is in the state."""
@@ -221,12 +224,14 @@ class Placer:
         return node, live
 
     def _decided(self, node: Node, pod: Pod, live: tuple[RunHolder, ...]) -> tuple[Decided, Node]:
-        after, decision = node.admit(pod)
+        before = inherited_cpus.withheld(node, self.within)
+        after, decision = before.admit(pod)
         if not decision.admitted:
             # Ask again on an empty node: it separates "wait" from "never fits".
             empty, _ = self._node(Content({}))
-            _, alone = empty.admit(pod)
-            return NoPlace(node, pod, live, decision, alone.admitted), node
+            _, alone = inherited_cpus.withheld(empty, self.within).admit(pod)
+            return NoPlace(before, pod, live, decision, alone.admitted), node
+        after = inherited_cpus.returned(after)
         settings = desired.container(self._limits, after.snapshot, pod, CONTAINER)
         held = placement.of_container(after.snapshot, pod.uid, CONTAINER)
         parent = settings.path.rpartition("/")[0]

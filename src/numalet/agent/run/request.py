@@ -194,7 +194,11 @@ def parse_pairs(texts: tuple[str, ...], flag: str) -> Mapping[str, str]:
 
 
 class RunOptions(Value, kw_only=True):
-    """Without ``wait_seconds``, the command does not wait."""
+    """Without ``wait_seconds``, the command does not wait.
+
+    ``env`` names groups of variables (``requested_environment``). ``per_rank`` and ``any_cpu``
+    choose the CPUs that the command may get (``inherited_cpus``).
+    """
 
     request: RunRequest
     root: Path | None = None
@@ -204,6 +208,9 @@ class RunOptions(Value, kw_only=True):
     devices_file: str | None = None
     wait_seconds: float | None = None
     dry_run: bool = False
+    env: tuple[str, ...] = ()
+    per_rank: bool = False
+    any_cpu: bool = False
     kubelet_root: Path = kubelets.ROOT
 
 

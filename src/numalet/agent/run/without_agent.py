@@ -9,10 +9,10 @@ from numalet.agent.controller import owners, settings
 from numalet.agent.controller.recovery import Premises
 from numalet.agent.controller.settings import AgentOptions
 from numalet.agent.controller.shared_state import SharedState
-from numalet.agent.findings.run import RunNoPlace
+from numalet.agent.findings.run import RunNoPlace, RunWithinCpus
 from numalet.agent.host.cgroup_v2.interface_files import SettingRefusal
 from numalet.agent.host.runtime import enforcement
-from numalet.agent.run import other_runs, placement_notes, program, request
+from numalet.agent.run import inherited_cpus, other_runs, placement_notes, program, request
 from numalet.agent.run.placing import Decided, NoPlace, Placed, Placer
 from numalet.agent.run.program import ReadyPlace
 from numalet.agent.run.request import RunOptions
@@ -27,7 +27,7 @@ from numalet.insight.output.run_document import RunDocument
 from numalet.insight.simulate.session import Session
 from numalet.io import os_problem
 from numalet.shared.findings.runtime import RuntimeStorage
-from numalet.wording import kubelet
+from numalet.wording import kubelet, numbers
 
 
 def opened(
@@ -42,7 +42,11 @@ def opened(
     # Before the decision: the Device Manager would admit the pod without devices.
     request.check_devices(options.request, premises.devices)
     ground = enforcement.ground()
-    placer = Placer(state, root, premises, ground, owners.beside(options.kubelet_root))
+    within = inherited_cpus.allowed(
+        premises.machine, any_cpu=options.any_cpu, per_rank=options.per_rank
+    )
+    places = owners.beside(options.kubelet_root)
+    placer = Placer(state, root, premises, ground, places, within)
     return SharedAllocator(placer, pod, options.request.command, explained)
 
 
@@ -83,10 +87,14 @@ class SharedAllocator:
         session = Session(premises.config, premises.machine, no.node, premises.devices)
         case = cases.build(session, (), no.pod, files=no.node.state_files())
         names = {each.uid: f"{each.command} (process {each.pid})" for each in no.holders}
+        if self._placer.within is not None:
+            names[inherited_cpus.WITHHELD.pod_uid] = self._placer.within.others
         return self._explained(replace(case, names=names), no.running)
 
     def on_refusal(self) -> Iterator[Finding]:
-        no = self._refused()
+        no, within = self._refused(), self._placer.within
+        if inherited_cpus.WITHHELD in no.node.snapshot.assumed and within is not None:
+            yield RunWithinCpus(cpus=numbers.cpus(within.cpus), others=within.others)
         if no.holders:
             holders = placement_notes.holders(no)
             yield RunNoPlace(command=self._command[0], holders=holders)

@@ -28,6 +28,10 @@ from numalet.wording import explanations, numbers
 
 _COMMAND: Final = "the command"
 
+OUTSIDE_AFFINITY: Final = "the CPUs outside the inherited CPU affinity"
+OTHER_NUMA_NODES: Final = "the CPUs of the NUMA nodes of other ranks"
+"""Who holds the CPUs that a command may not get."""
+
 
 def for_command(explanation: Explanation) -> Explanation:
     """Return the explanation with "the command" in place of the container's name."""
@@ -101,7 +105,10 @@ def _offer(offer: OfferDocument, explanation: Explanation, *, by_agent: bool) ->
             is_option = figures["scope"] == explanation.scope.value and not by_agent
             return f"--policy {figures['policy']}" if is_option else ""
         case "explain/without-pods":
-            return f"wait until {figures['pods']} ends (--wait)"
+            holders = figures["pods"]
+            if OUTSIDE_AFFINITY in holders or OTHER_NUMA_NODES in holders:
+                return "--any-cpu" if holders == OUTSIDE_AFFINITY else ""
+            return f"wait until {holders} ends (--wait)"
         case "explain/smaller-request" | "explain/adjusted-request":
             resource, amount = figures["resource"], figures["amount"]
             if resource in (resources.CPU, resources.MEMORY):

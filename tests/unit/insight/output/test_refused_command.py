@@ -76,6 +76,29 @@ def test_changes_are_options() -> None:
     assert not [each for each in run_document.offers(found, by_agent=True) if "--policy" in each]
 
 
+def test_cpus_that_a_command_may_not_get_do_not_end() -> None:
+    begun = session(config(**STATIC_CPUS))
+    held = asking(simple("held", "1Gi"), cpu="6"), asking(simple("b", "1Gi"), cpu="6")
+    found = explained(case(asking(simple("u", "1Gi"), cpu="3"), *held, begun=begun))
+    offer, *_ = (
+        each
+        for tally in found.would_admit
+        for each in tally.offers
+        if each.code == "explain/without-pods"
+    )
+    tally = next(each for each in found.would_admit if offer in each.offers)
+
+    def offered(holders: str) -> list[str]:
+        named = replace(offer, figures={**offer.figures, "pods": holders})
+        only = replace(found, would_admit=[replace(tally, offers=[named])])
+        return [text.partition(",")[0] for text in run_document.offers(only, by_agent=False)]
+
+    assert offered("./app") == ["wait until ./app ends (--wait)"]
+    assert offered(run_document.OUTSIDE_AFFINITY) == ["--any-cpu"]
+    assert offered(run_document.OTHER_NUMA_NODES) == []
+    assert offered(f"./app, {run_document.OUTSIDE_AFFINITY}") == []
+
+
 def test_a_smaller_request_and_another_policy_are_options() -> None:
     begun = session(config("single-numa-node", **STATIC_CPUS), shape(), GPUS)
     found = explained(case(asking(simple("u", "1Gi"), cpu="9", gpu="3"), begun=begun))
