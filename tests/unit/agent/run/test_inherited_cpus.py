@@ -120,7 +120,7 @@ def test_the_allowed_cpus_follow_the_options(
         found = inherited_cpus.allowed(machine, any_cpu=any_cpu, per_rank=per_rank)
         return None if found is None else found.cpus
 
-    assert cpus() == {1, 5}
+    assert cpus() == frozenset({1, 5})
     assert cpus(any_cpu=True) is None
-    assert cpus(per_rank=True) == {5}
-    assert cpus(any_cpu=True, per_rank=True) == {4, 5, 6, 7}
+    assert cpus(per_rank=True) == frozenset({5})
+    assert cpus(any_cpu=True, per_rank=True) == frozenset({4, 5, 6, 7})
