@@ -31,7 +31,7 @@ RANKS: Final = (
     "PALS_LOCAL_RANKID",
     # Slurm sets it in a batch script too, so a launcher in the script goes first.
     "SLURM_LOCALID",
-    # The rank in the whole job, from launchers that do not tell the local one.
+    # The rank in the whole job, from launchers without a local one.
     "PMI_RANK",
     "PMIX_RANK",
 )
