@@ -107,7 +107,9 @@ if TYPE_CHECKING:
     from numalet.insight.python_api.clusters import fit as fit
     from numalet.insight.python_api.clusters import free as free
     from numalet.insight.python_api.clusters import open_cluster as open_cluster
+    from numalet.insight.python_api.clusters import rejected as rejected
     from numalet.insight.python_api.clusters import traps as traps
+    from numalet.insight.python_api.clusters import why as why
     from numalet.insight.python_api.nodes import machine_info as machine_info
     from numalet.insight.python_api.nodes import restart_node as restart_node
     from numalet.insight.python_api.nodes import start_node as start_node
@@ -119,6 +121,7 @@ if TYPE_CHECKING:
     from numalet.insight.python_api.questions import simulate as simulate
     from numalet.insight.python_api.questions import verify_state_files as verify_state_files
     from numalet.insight.python_api.questions import what_if as what_if
+    from numalet.insight.python_api.tables import Answer as Answer
     from numalet.insight.python_api.tables import decision_rows as decision_rows
     from numalet.insight.python_api.tables import placement_rows as placement_rows
     from numalet.insight.simulate.outcome import runtime_settings as runtime_settings
@@ -140,6 +143,7 @@ __version__ = "0.1.0"
 # The public names and where they live. They are imported when they are first used, so that
 # `import numalet`, and with it `numalet --version`, costs nothing.
 _PUBLIC = {
+    "Answer": "numalet.insight.python_api.tables",
     "BadInput": "numalet.core.model.findings",
     "Behaviour": "numalet.core.config.behaviour",
     "Candidates": "numalet.core.hints.provider",
@@ -199,6 +203,7 @@ _PUBLIC = {
     "read_claims": "numalet.io.documents.claims.device_claims",
     "read_pods": "numalet.io.documents.pods.pod_manifest",
     "read_state_files": "numalet.insight.python_api.questions",
+    "rejected": "numalet.insight.python_api.clusters",
     "replay": "numalet.insight.usecases.replaying",
     "reserve": "numalet.insight.python_api.questions",
     "restart_node": "numalet.insight.python_api.nodes",
@@ -208,6 +213,7 @@ _PUBLIC = {
     "traps": "numalet.insight.python_api.clusters",
     "verify_state_files": "numalet.insight.python_api.questions",
     "what_if": "numalet.insight.python_api.questions",
+    "why": "numalet.insight.python_api.clusters",
 }
 _RENAMED = {
     "decode_config": ("numalet.io.documents.kubelet.kubelet_config", "decode"),
@@ -221,6 +227,7 @@ __all__ = [
     "EXACT",
     "NATIVE",
     "RELEASES",
+    "Answer",
     "BadInput",
     "Behaviour",
     "Candidates",
@@ -280,6 +287,7 @@ __all__ = [
     "read_claims",
     "read_pods",
     "read_state_files",
+    "rejected",
     "rejection_status",
     "replay",
     "reserve",
@@ -291,6 +299,7 @@ __all__ = [
     "traps",
     "verify_state_files",
     "what_if",
+    "why",
 ]
 
 

@@ -84,6 +84,16 @@ def _matrix_rows(matrix: Any) -> Rows:
     return [*matrix]
 
 
+def _answer_html(answer: Any) -> str:
+    from numalet.pages import notebook_parts
+
+    return _framed(notebook_parts.rows(answer.title, answer.rows))
+
+
+def _answer_rows(answer: Any) -> Rows:
+    return [*answer.rows]
+
+
 def _framed(markup: str) -> str:
     from numalet.pages import notebook_parts
 
@@ -99,6 +109,7 @@ _CLASSES: Final[dict[tuple[str, str], _Pair]] = {
     ("numalet.core.node.node", "Node"): (_node_html, _node_rows),
     ("numalet.core.admission.decision", "Decision"): (_decision_html, _decision_rows),
     ("numalet.core.snapshot.placement", "Changes"): (_changes_html, _changes_rows),
+    ("numalet.insight.python_api.tables", "Answer"): (_answer_html, _answer_rows),
     ("numalet.insight.python_api.tables", "MatrixRows"): (_matrix_html, _matrix_rows),
 }
 """By module and name: the functions for the picture and for the rows of a data frame."""

@@ -37,8 +37,9 @@ def fit(
 
     By default each shape's object determines the number.
     """
-    from numalet.cli import fleet_csv, fleet_view
+    from numalet.cli import fleet_view
     from numalet.insight.fleet import fit as fitting
+    from numalet.insight.output import fleet_rows
 
     asked = [
         (each.name, each.pod, each.count if count is None else count or None) for each in shapes
@@ -49,7 +50,7 @@ def fit(
         case RowsFormat.TABLE:
             fleet_view.fits(cluster, answer.shapes)
         case RowsFormat.CSV:
-            output.print_rows(fleet_csv.fits(answer.shapes))
+            output.print_rows(fleet_rows.fits(answer.shapes))
         case _:
             output.print_document(answer, form)
     return 0 if answer.fits else 1
@@ -84,13 +85,14 @@ def exit_status(cluster: Cluster, answer: Traps) -> int:
 
 def print_traps(cluster: Cluster, answer: Traps, form: RowsFormat) -> None:
     """Print the traps, and the measures against them."""
-    from numalet.cli import fleet_csv, fleet_view
+    from numalet.cli import fleet_view
+    from numalet.insight.output import fleet_rows
 
     match form:
         case RowsFormat.TABLE:
             fleet_view.traps(cluster, answer)
         case RowsFormat.CSV:
-            output.print_rows(fleet_csv.traps(answer))
+            output.print_rows(fleet_rows.traps(answer))
         case _:
             output.print_document(answer, form)
 
@@ -102,9 +104,9 @@ def free(
 
     Raises ``BadInput`` if an unknown node was named.
     """
-    from numalet.cli import fleet_csv, fleet_view
+    from numalet.cli import fleet_view
     from numalet.insight.fleet import evicting, moves
-    from numalet.insight.output import fleet_free_document
+    from numalet.insight.output import fleet_free_document, fleet_rows
 
     check_nodes(cluster, question.only)
     with progress.waiting(_ASKING):
@@ -116,7 +118,7 @@ def free(
         case RowsFormat.TABLE:
             fleet_view.free(cluster, shape.name, answer, planned)
         case RowsFormat.CSV:
-            output.print_rows(fleet_csv.free(answer))
+            output.print_rows(fleet_rows.free(answer))
         case _:
             document = fleet_free_document.of(cluster, shape.name, answer, planned)
             output.print_document(document, form)

@@ -89,16 +89,16 @@ def rejected(options: RejectedOptions) -> None:
 
 def _why(cluster: Cluster, text: str, form: RowsFormat) -> int:
     """Print the answer. Raises ``BadInput`` if the pod is not found."""
-    from numalet.cli import fleet_csv, fleet_rejections_view
+    from numalet.cli import fleet_rejections_view
     from numalet.insight.fleet import named_pod
-    from numalet.insight.output import fleet_why_document
+    from numalet.insight.output import fleet_rows, fleet_why_document
 
     pod = named_pod.find(cluster, text)
     with progress.waiting("asking the nodes"):
         answer = fleet_why_document.of(cluster, pod)
     match form:
         case RowsFormat.CSV:
-            output.print_rows(fleet_csv.fits([] if answer.fit is None else [answer.fit]))
+            output.print_rows(fleet_rows.fits([] if answer.fit is None else [answer.fit]))
         case RowsFormat.TABLE:
             fleet_rejections_view.why(cluster, answer)
         case _:
@@ -107,14 +107,15 @@ def _why(cluster: Cluster, text: str, form: RowsFormat) -> int:
 
 
 def _rejected(cluster: Cluster, assessor: Assessor, form: RowsFormat) -> int:
-    from numalet.cli import fleet_csv, fleet_rejections_view
+    from numalet.cli import fleet_rejections_view
     from numalet.insight.fleet import rejected as rejecting
+    from numalet.insight.output import fleet_rows
 
     with progress.waiting("asking the nodes"):
         answer = rejecting.rejected(cluster, assessor)
     match form:
         case RowsFormat.CSV:
-            output.print_rows(fleet_csv.rejected(answer))
+            output.print_rows(fleet_rows.rejected(answer))
         case RowsFormat.TABLE:
             fleet_rejections_view.rejected(cluster, answer)
         case _:

@@ -23,7 +23,7 @@ SHOWN = {
     *("machine_info", "restart_node", "fits", "explain", "what_if", "check", "reserve"),
     *("read_state_files", "verify_state_files", "check_restart", "replay"),
     *("decision_rows", "placement_rows", "simulate"),
-    *("open_cluster", "fit", "traps", "free", "load_config"),
+    *("open_cluster", "fit", "traps", "free", "why", "rejected", "load_config"),
     *("admit", "pod_started", "remove", "devices_reported", "state_files", "restart"),
 }
 _SIGNATURE = re.compile(r"`(\w+)\(([^`]*)\)`")

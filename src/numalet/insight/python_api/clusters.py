@@ -1,20 +1,28 @@
-"""``numalet fleet`` from Python; each function returns the document of its command."""
+"""``numalet fleet`` from Python: the document of each command, with rows for a data frame."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from os import PathLike, fspath
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from numalet.core.cluster.cluster import Cluster, ClusterPod
 from numalet.core.model import input_error
 from numalet.core.model.pod import Pod
-from numalet.insight.fleet import evicting, moves
+from numalet.insight.fleet import evicting, moves, named_pod
 from numalet.insight.fleet import fit as fitting
+from numalet.insight.fleet import rejected as rejecting
 from numalet.insight.fleet import traps as trapping
 from numalet.insight.fleet.evicting import FreeQuestion
-from numalet.insight.output import fleet_free_document, json_schema
+from numalet.insight.output import (
+    fleet_free_document,
+    fleet_rows,
+    fleet_why_document,
+    json_schema,
+)
+from numalet.insight.python_api import tables
 from numalet.insight.python_api.nodes import choices
+from numalet.insight.python_api.tables import Answer
 from numalet.insight.usecases import clusters
 from numalet.insight.usecases.clusters import ClusterSources
 from numalet.io.documents.pods import pod_shapes
@@ -42,7 +50,7 @@ def open_cluster(paths: Paths, *, class_file: str | PathLike[str] | None = None)
     )
 
 
-def fit(cluster: Cluster, pod: Shape, count: int | None = None) -> dict[str, Any]:
+def fit(cluster: Cluster, pod: Shape, count: int | None = None) -> Answer:
     """Return how many copies of a pod fit now and where, as ``numalet fleet fit -o json``.
 
     ``count`` 0 means as many as fit; the default is the number of replicas of the workload.
@@ -55,10 +63,12 @@ def fit(cluster: Cluster, pod: Shape, count: int | None = None) -> dict[str, Any
     asked = [
         (each.name, each.pod, each.count if count is None else count or None) for each in shapes
     ]
-    return json_schema.plain(fitting.fit_each(cluster, asked))
+    answer = fitting.fit_each(cluster, asked)
+    rows = tables.of_table(fleet_rows.fits(answer.shapes))
+    return Answer("Fit", json_schema.plain(answer), rows)
 
 
-def traps(cluster: Cluster, pods: Iterable[Shape] = ()) -> dict[str, Any]:
+def traps(cluster: Cluster, pods: Iterable[Shape] = ()) -> Answer:
     """Return nodes that seem free but fit none of these pods, as ``numalet fleet traps -o json``.
 
     The default pods are those that run or wait in the cluster.
@@ -71,10 +81,11 @@ def traps(cluster: Cluster, pods: Iterable[Shape] = ()) -> dict[str, Any]:
     shapes = [shape for each in given for shape in _shapes(each)]
     names = [each.name for each in shapes]
     answer = trapping.traps(cluster, [each.pod for each in shapes] or None, names=names)
-    return json_schema.plain(answer)
+    rows = tables.of_table(fleet_rows.traps(answer))
+    return Answer("Traps", json_schema.plain(answer), rows)
 
 
-def free(cluster: Cluster, pod: Shape, *, nodes: Iterable[str] = ()) -> dict[str, Any]:
+def free(cluster: Cluster, pod: Shape, *, nodes: Iterable[str] = ()) -> Answer:
     """Return which pods to evict so that this one fits, as ``numalet fleet free --plan -o json``.
 
     A workload means all its replicas; ``nodes`` limits the search to these nodes.
@@ -93,7 +104,31 @@ def free(cluster: Cluster, pod: Shape, *, nodes: Iterable[str] = ()) -> dict[str
     question = FreeQuestion(only=only)
     answer = evicting.free_copies(cluster, shape.pod, shape.count, question)
     plans = [moves.plan(each.before, each.answer) for each in answer.copies]
-    return json_schema.plain(fleet_free_document.of(cluster, shape.name, answer, plans))
+    document = fleet_free_document.of(cluster, shape.name, answer, plans)
+    rows = tables.of_table(fleet_rows.free(answer))
+    return Answer("Pods to evict", json_schema.plain(document), rows)
+
+
+def why(cluster: Cluster, pod: str) -> Answer:
+    """Return why a pod was rejected and where it fits now, as ``numalet fleet why -o json``.
+
+    Args:
+        cluster: the cluster.
+        pod: ``NAMESPACE/NAME``, a name or a uid of a pod of this cluster.
+
+    Raises:
+        BadInput: there is no such pod, or several have the name.
+    """
+    answer = fleet_why_document.of(cluster, named_pod.find(cluster, pod))
+    rows = tables.of_table(fleet_rows.fits([] if answer.fit is None else [answer.fit]))
+    return Answer(f"Fit of {pod}", json_schema.plain(answer), rows)
+
+
+def rejected(cluster: Cluster) -> Answer:
+    """Return the pods that kubelets rejected, as ``numalet fleet rejected -o json``."""
+    answer = rejecting.rejected(cluster)
+    rows = tables.of_table(fleet_rows.rejected(answer))
+    return Answer("Rejected pods", json_schema.plain(answer), rows)
 
 
 def _shapes(pod: Shape) -> tuple[PodShape, ...]:

@@ -32,7 +32,7 @@ from numalet.insight.python_api.nodes import (
     several,
     start_node,
 )
-from numalet.insight.python_api.tables import MatrixRows
+from numalet.insight.python_api.tables import Answer, MatrixRows, decision_rows
 from numalet.insight.simulate import simulation_document
 from numalet.insight.simulate.session import NO_FILES, Session, decisions
 from numalet.insight.state import restart_check, verify
@@ -100,7 +100,7 @@ def simulate(
     devices: Devices | None = None,
     behaviour: Behaviour = EXACT,
     release: str | Release | None = None,
-) -> dict[str, Any]:
+) -> Answer:
     """Decide on these pods one after the other, as ``numalet simulate -o json``.
 
     If the kubelet would not start, ``start_error`` is its text, and there are no steps.
@@ -120,13 +120,14 @@ def simulate(
     rules = following(behaviour, release)
     node = start_node(config, machine, files, devices, behaviour=rules)
     if isinstance(node, StartRefused):
-        return json_schema.plain(simulation_document.not_started(node, rules.release))
+        refused = simulation_document.not_started(node, rules.release)
+        return Answer("Decisions", json_schema.plain(refused), ())
     session, records = Session(config, node.rules.machine, node).through(pods)
-    return json_schema.plain(
-        simulation_document.simulation(
-            session, records, causes=explanation_document.causes(session, decisions(records))
-        )
+    made = decisions(records)
+    document = simulation_document.simulation(
+        session, records, causes=explanation_document.causes(session, made)
     )
+    return Answer("Decisions", json_schema.plain(document), decision_rows(made))
 
 
 def what_if(

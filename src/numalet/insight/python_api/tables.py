@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numalet.core.admission.decision import Decision
@@ -77,6 +77,35 @@ class MatrixRows(list[dict[str, Any]]):
 
         def _repr_html_(self) -> str:
             return ""
+
+
+class Answer(dict[str, Any]):
+    """A document as ``-o json`` prints it, with rows for a data frame."""
+
+    def __init__(
+        self, title: str, document: dict[str, Any], rows: Iterable[dict[str, Any]]
+    ) -> None:
+        super().__init__(document)
+        self.title = title
+        self.rows = tuple(rows)
+
+    if TYPE_CHECKING:
+
+        def to_rows(self) -> list[dict[str, Any]]:
+            """Rows for a data frame."""
+            return []
+
+        def _repr_html_(self) -> str:
+            return ""
+
+
+def of_table(table: Iterable[Sequence[object]]) -> list[dict[str, Any]]:
+    """Return rows from a table whose first row has the names; an empty cell is None."""
+    columns, *rows = table
+    return [
+        {str(name): None if cell == "" else cell for name, cell in zip(columns, row, strict=True)}
+        for row in rows
+    ]
 
 
 def _decision_row(decision: Decision) -> dict[str, Any]:
