@@ -15,6 +15,7 @@ from harness.bad_inputs import refused_with
 from numalet.core.model.value import replace
 
 CONFIG = numalet.decode_config({})
+LARGE = numalet.decode_config({"kubeReserved": {"memory": "1Ti"}})
 PODS = numalet.read_pods(
     "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c}]}}", "x"
 ).pods
@@ -43,6 +44,19 @@ def test_a_policy_or_scope_is_one_that_exists(argument: str, value: str) -> None
     with refused_with("input/not-supported") as raised:
         what_if(**{argument: [value]})
     assert repr(value) in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("act", "text"),
+    [
+        (lambda: numalet.start_node(CONFIG, "2n4c", release="x"), "release: invalid"),
+        (lambda: numalet.reserve(CONFIG, "2n4c", strategy="odd"), "strategy: unknown"),
+        (lambda: numalet.reserve(LARGE, "2n4c"), "(?!strategy)"),
+    ],
+)
+def test_an_error_names_the_argument(act: Callable[[], object], text: str) -> None:
+    with pytest.raises(numalet.BadInput, match=f"^{text}"):
+        act()
 
 
 def test_one_path_of_scenarios_is_one_file(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from os import PathLike
 from typing import Any, TypeAlias, TypeVar
 
@@ -183,8 +184,26 @@ def following(behaviour: Behaviour, release: str | Release | None) -> Behaviour:
     if release is None:
         return replace(behaviour, release=DEFAULT) if behaviour in (EXACT, NATIVE) else behaviour
     if not isinstance(release, Release):
-        release = kubelet_version.of_name(release)
+        with naming_arguments():
+            release = kubelet_version.of_name(release)
     return replace(behaviour, release=release)
+
+
+@contextmanager
+def naming_arguments() -> Iterator[None]:
+    """Put the name of the argument into errors that name the flag of the command."""
+    try:
+        yield
+    except BadInput as bad:
+        raise BadInput(_naming_argument(each) for each in bad.findings) from None
+
+
+def _naming_argument(finding: Finding) -> Finding:
+    flag = finding.where.document
+    if not flag.startswith("--"):
+        return finding
+    argument = flag.removeprefix("--").replace("-", "_")
+    return finding.at(replace(finding.where, document=argument))
 
 
 def machine_and_devices(machine: AnyMachine) -> tuple[MachineInfo, Devices]:

@@ -29,6 +29,7 @@ from numalet.insight.python_api.nodes import (
     following,
     machine_and_devices,
     machine_info,
+    naming_arguments,
     several,
     start_node,
 )
@@ -257,7 +258,9 @@ def reserve(
         BadInput: there is no legal reservation, or no such strategy, machine or release.
     """
     rules = following(behaviour, release)
-    return reserving.plan_for(config, machine_info(machine), strategy, rules)
+    info = machine_info(machine)
+    with naming_arguments():
+        return reserving.plan_for(config, info, strategy, rules)
 
 
 def read_state_files(path: AnyPath) -> dict[str, str]:
