@@ -71,7 +71,7 @@ def _shown() -> dict[str, Shown]:
 def _of_publishers() -> set[str]:
     """The names of what a publisher and a plugin of the runtime show; the same without any work."""
     registry = CollectorRegistry()
-    registry.register(PublishMetrics(cast(Any, SimpleNamespace(writers=()))))
+    registry.register(PublishMetrics(cast(Any, SimpleNamespace(writers=(), pods=None))))
     plan = SimpleNamespace(members={})
     plugin = SimpleNamespace(counts=PinningCounts(), plan=plan, enforces=False)
     plugin.is_synchronized = False

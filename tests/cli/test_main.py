@@ -291,7 +291,7 @@ def test_an_ascii_output_gets_ascii_bars() -> None:
     )
 
     assert ascii_only.status == 0
-    assert "##........" in ascii_only.out
+    assert "/##......." in ascii_only.out
 
 
 def test_completion_offers_the_commands() -> None:

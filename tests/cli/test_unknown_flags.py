@@ -60,7 +60,7 @@ def test_reserve_says_it_next_to_what_else_is_wrong(numalet: Runner, misspelt: s
 def test_a_flag_that_is_gone_is_an_error_of_that_release_alone(
     numalet: Runner, gone: str, pods: str
 ) -> None:
-    compared = numalet("check", "--release", "1.32", "--and", "1.36", "-c", gone, *MACHINE)
+    compared = numalet("check", "--release", "1.32", "--and", "1.36", "--all", "-c", gone, *MACHINE)
     variants = numalet("what-if", "--release", "1.34,1.35", "-c", gone, *MACHINE, pods)
 
     assert compared.status == 1

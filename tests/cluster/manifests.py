@@ -19,6 +19,7 @@ ACCOUNTS: Final = (
     FOLDER / "scheduler-sidecar",
     FOLDER / "breaker-measures",
     FOLDER / "extender-bind",
+    FOLDER / "nri",
 )
 PROGRAMS: Final = (FOLDER / "extender", FOLDER / "second-scheduler", FOLDER / "breaker")
 """What runs in the cluster beside the agents; parts of it are of policy/v1."""

@@ -63,15 +63,29 @@ def named_by(kustomization: dict[str, Any]) -> Iterator[str]:
         yield from each["files"]
 
 
-def test_the_agent_on_every_node_has_no_privilege() -> None:
-    (daemons,) = manifests.of_kind("DaemonSet").values()
+@pytest.mark.parametrize(
+    ("name", "added", "written"),
+    [
+        ("numalet-publisher", {}, []),
+        ("numalet-nri", {"add": ["IPC_LOCK"]}, ["runtime", "state"]),
+    ],
+)
+def test_the_agent_on_every_node_has_no_privilege(
+    name: str, added: dict[str, list[str]], written: list[str]
+) -> None:
+    daemons = manifests.of_kind("DaemonSet")[name]
     pod = daemons["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     assert {"hostPID", "hostNetwork", "hostIPC"} & pod.keys() == set()
-    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"], **added}
     assert container["securityContext"]["allowPrivilegeEscalation"] is False
     assert container["securityContext"]["readOnlyRootFilesystem"] is True
-    assert [each["name"] for each in container["volumeMounts"] if not each["readOnly"]] == []
+    assert [each["name"] for each in container["volumeMounts"] if "readOnly" not in each] == written
+
+
+def test_the_publisher_sees_no_secret_of_a_pod() -> None:
+    pod = manifests.of_kind("DaemonSet")["numalet-publisher"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
     # Over the folder in which the secrets of pods are mounted lies an empty one.
     empty = {each["name"] for each in pod["volumes"] if "emptyDir" in each}
     (over,) = (each for each in container["volumeMounts"] if each["name"] in empty)

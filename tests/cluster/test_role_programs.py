@@ -20,6 +20,9 @@ import pytest
 from cli.commands import Runner
 from cluster import accounts, guaranteed_pods, manifests
 from cluster.manifests import Permission
+from numalet.agent.nri import reporting
+from numalet.agent.nri.following import FollowedPods
+from numalet.agent.nri.seen import SeenPod
 from numalet.agent.publish import publisher
 from numalet.agent.publish.pod_annotator import PodAnnotator
 from numalet.agent.publish.publisher import PublishChoice
@@ -35,8 +38,10 @@ from numalet.io.kube_api import access, client
 from numalet.io.kube_api.answers import ApiRefused
 from numalet.io.kube_api.client import RequestLimits
 from numalet.io.kube_api.values import Access
+from numalet.io.tasks import beside
 from numalet.shared.kubernetes import kai
 from numalet.shared.publish import node_view
+from numalet.wording.log_line import LogLine
 from running import hollow_fleets
 from running.control_plane import ControlPlane
 from values import hollow_pods, profile_bench
@@ -109,6 +114,29 @@ async def follow(to: Access, plane: ControlPlane, said: Said) -> None:
 
         # Watches begin after lists, and may be refused when all is there.
         await said.until(lambda: has_all() and said.lacks_nothing)
+
+
+async def pin(to: Access, plane: ControlPlane, said: Said) -> None:
+    """Follow the pods of a node and write an event, as the plugin of a runtime does."""
+    reports: reporting.Reports = asyncio.Queue()
+    reports.put_nowait((SeenPod("sandbox", "uid", "default", "pinned"), "runs unpinned"))
+    pods = FollowedPods()
+
+    def say(line: LogLine) -> None:
+        said.say(f"{line.message} {line.keys.get('why', '')}")
+
+    def has_all() -> bool:
+        events = plane.get("/api/v1/namespaces/default/events")["items"]
+        is_written = "pinned" in {each["involvedObject"].get("name") for each in events}
+        return is_written and pods.are_known.is_set()
+
+    async with (
+        client.opened(to) as api,
+        beside(pods.follow(api, "n7", say)),
+        beside(reporting.write(reports, api, "n7", say)),
+    ):
+        # A watch begins after its list, and may be refused when all is there.
+        await said.until(lambda: said.lacks_nothing and has_all())
 
 
 @contextlib.asynccontextmanager
@@ -214,6 +242,7 @@ PROGRAMS: Final[dict[str, Program]] = {
     "numalet-hollow": hollow,
     "numalet-binder": bind,
     "numalet-annotator": annotate,
+    "numalet-nri": pin,
 }
 COMMANDS: Final = {"numalet-reader": (("fleet", "fit", "cpu=1"), ("doctor", "cluster"))}
 """What answers once, with what it can list."""

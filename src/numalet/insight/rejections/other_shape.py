@@ -76,9 +76,8 @@ def _representatives(assessed: Mapping[str, Assessment], pod: ClusterPod) -> Ite
 def _offers(case: Case) -> Iterator[tuple[tuple[int, float], Offer]]:
     """Yield changes that cost no other pod, each with a rank; less is better."""
     for tally in search.search(case, story.trace(case), lambda: True, _SHAPES):
-        for offer in tally.offers:
+        for offer in (each for each in tally.offers if not each.outcome.lost):
             change, kept = offer.change, 1.0
             if isinstance(change, SmallerRequest):
                 kept = change.amount.value / change.asked.value
-            if not offer.outcome.lost:
-                yield (_SHAPES.index(tally.category), -kept), offer
+            yield (_SHAPES.index(tally.category), -kept), offer

@@ -71,9 +71,9 @@ def _zones(node: Node, entry: PodEntry) -> Mapping[str, Counter[str]]:
     node_of = node.rules.machine.node_of_cpu
     places: dict[tuple[str, str], set[int | None]] = {}
     # The CPUs of a whole pod include those of its containers.
-    for cpu in entry.cpus or (cpu for each in entry.containers for cpu in each.cpus):
-        if cpu in node_of:
-            add(node_of[cpu], resources.CPU, 1)
+    held = entry.cpus or [cpu for each in entry.containers for cpu in each.cpus]
+    for cpu in node_of.keys() & set(held):
+        add(node_of[cpu], resources.CPU, 1)
     for each in entry.containers:
         for device in each.devices:
             places.setdefault((device.resource, device.device_id), set()).add(device.node_id)
