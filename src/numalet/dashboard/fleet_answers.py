@@ -171,7 +171,8 @@ class FleetAnswers:
             words.append(f"has no {resource}")
         elif cell.elsewhere.total and not is_whole:
             words.append(f"{cell.elsewhere.free} free on no NUMA node")
-        free = tuple(rounded(resource, each.free) for each in cell.shares)
+        # A NUMA node that never has the resource is neither free nor used.
+        free = tuple(rounded(resource, each.free) for each in cell.shares if each.total)
         in_all = rounded(resource, cell.in_all.free), rounded(resource, cell.in_all.total)
         return HeatCell(
             name=cell.name,

@@ -45,9 +45,10 @@ _STYLE: Final = (
 class HeatCell(Value, kw_only=True):
     """One node, or ``count`` nodes that are drawn alike.
 
-    ``free_by_numa_node`` is by ascending id, or None if nothing is known. ``whole`` is set instead
-    of it if the resource is not allocated per NUMA node: what is free on the node, and in all.
-    ``words`` follow its name and figures; ``href`` is its link, or empty.
+    ``free_by_numa_node`` is by ascending id, without NUMA nodes that never have the resource, or
+    None if nothing is known. ``whole`` is set instead of it if the resource is not allocated per
+    NUMA node: what is free on the node, and in all. ``words`` follow its name and figures;
+    ``href`` is its link, or empty.
     """
 
     name: str
@@ -196,7 +197,8 @@ def _pool(
     width_px: int,
 ) -> None:
     counts = _counts(pool.cells)
-    if not pool.most_per_numa_node and not any(cell.whole for cell in pool.cells):
+    is_known = any(cell.free_by_numa_node is not None for cell in pool.cells)
+    if is_known and not pool.most_per_numa_node and not any(cell.whole for cell in pool.cells):
         counts += f", no {resource}"
     room_px = width_px - svg.text_width_px(counts) - 12
     name = svg.shortened_text(pool.name, room_px, is_bold=True)
@@ -219,7 +221,7 @@ def _cell(
     free, most = cell.free_by_numa_node, pool.most_per_numa_node
     if cell.whole is not None:
         free, most = cell.whole[:1], cell.whole[1]
-    if not free:
+    if free is None:
         svg.add(
             mark, "rect", css_class="unknown", x=left_px, y=top_px, width=wide_px, height=cell_px
         )
@@ -289,7 +291,8 @@ def _title(cell: HeatCell, resource: str) -> str:
     elif cell.free_by_numa_node is None:
         figures = "not known"
     else:
-        figures = f"{resource} by NUMA node: {', '.join(map(str, cell.free_by_numa_node))}"
+        by_node = ", ".join(map(str, cell.free_by_numa_node))
+        figures = f"{resource} by NUMA node: {by_node}" if by_node else f"no {resource}"
     more = f"and {numbers.counted(cell.count - 1, 'node')} alike" if cell.count > 1 else ""
     parts = [cell.name, "trap" if cell.is_trap else "", figures, cell.words, more]
     return "; ".join(part for part in parts if part)
