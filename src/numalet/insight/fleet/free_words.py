@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import assert_never
 
 from numalet.core.snapshot.placement import Placement
 from numalet.insight.fleet import parts, victims
@@ -61,6 +62,8 @@ def _of_node(answer: NodeAnswer) -> str:
             return f"nothing that may go makes room{because}"
         case Outcome.UNDECIDED:
             return f"not decided: the search was bounded{because}"
+        case _:
+            assert_never(answer.outcome)
 
 
 def gets(placements: Mapping[str, Placement]) -> str:
