@@ -12,9 +12,7 @@ from numalet.agent.nri import seen
 from numalet.core.model.findings import Findings
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Mutable, Value, field, replace
-from numalet.io.documents.pods import pod_document
-from numalet.io.documents.pods.pod_document import PodIdentity
-from numalet.io.documents.text.typed import Place
+from numalet.io.documents.pods import served_pod
 from numalet.io.kube_api import follow, listing, paths
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.follow import Changed, Connected, Deleted, Disconnected, Replaced
@@ -61,24 +59,16 @@ class FollowedPods(Mutable):
 def _decoded(raw: bytes | msgspec.Raw) -> FollowedPod | None:
     """Decode a Pod object; None if numalet cannot read it, so its containers count alone."""
     value = msgspec.json.decode(raw)
-    metadata = value["metadata"]
-    place = Place(f"{metadata.get('namespace')}/{metadata['name']}")
-    identity = PodIdentity(from_server=True, among_many=True)
-    pod = pod_document.decode_pod(value, place, identity, Findings())
+    pod = served_pod.decode(value, Findings())
     if pod is None:
         return None
-    uid = seen.uid_in_runtime(pod.uid, metadata.get("annotations") or {})
-    return FollowedPod(replace(pod, uid=uid), _running(value.get("status") or {}))
+    uid = seen.uid_in_runtime(pod.uid, value["metadata"].get("annotations") or {})
+    return FollowedPod(replace(pod, uid=uid), _running(value))
 
 
-def _running(status: dict[str, Any]) -> frozenset[str]:
-    statuses = [
-        each
-        for name in ("initContainerStatuses", "containerStatuses")
-        for each in status.get(name) or ()
-    ]
+def _running(value: dict[str, Any]) -> frozenset[str]:
     return frozenset(
         each["containerID"].partition("://")[2]
-        for each in statuses
+        for each in served_pod.statuses(value)
         if _RUNNING in (each.get("state") or {}) and each.get("containerID")
     )

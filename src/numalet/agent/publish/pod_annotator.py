@@ -15,10 +15,8 @@ import msgspec
 from numalet.core.model.findings import Finding, Findings
 from numalet.core.model.pod_standing import TERMINAL_PHASES
 from numalet.core.model.value import Value
-from numalet.io.documents.pods import pod_document
-from numalet.io.documents.pods.pod_document import PodIdentity
-from numalet.io.documents.text.typed import Place
-from numalet.io.kube_api import follow, listing
+from numalet.io.documents.pods import served_pod
+from numalet.io.kube_api import follow, listing, paths
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.follow import Changed, Connected, Deleted, Disconnected, Replaced
@@ -54,17 +52,11 @@ class WatchedPod(Value):
 
 def decode(content: bytes) -> WatchedPod | None:
     value = msgspec.json.decode(content)
-    metadata, status = value["metadata"], value.get("status") or {}
-    place = Place(f"{metadata.get('namespace')}/{metadata['name']}")
-    identity = PodIdentity(from_server=True, among_many=True)
-    pod = pod_document.decode_pod(value, place, identity, Findings())
+    metadata = value["metadata"]
+    pod = served_pod.decode(value, Findings())
     if pod is None or pod.phase in TERMINAL_PHASES:
         return None
-    statuses = [
-        each
-        for name in ("initContainerStatuses", "containerStatuses")
-        for each in status.get(name) or ()
-    ]
+    statuses = served_pod.statuses(value)
     running = frozenset(each["name"] for each in statuses if "running" in _state(each))
     ended = frozenset(
         each["name"]
@@ -143,7 +135,7 @@ class PodAnnotator:
     @property
     def _collection(self) -> listing.ApiCollection:
         chosen = f"spec.nodeName={self.node_name}"
-        return listing.ApiCollection("/api/v1/pods", field_selector=chosen)
+        return listing.ApiCollection(paths.PODS, field_selector=chosen)
 
     async def _follow(self) -> None:
         async for each in follow.follow(self.api, self._collection, decode, key=listing.uid):

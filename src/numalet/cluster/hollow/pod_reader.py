@@ -19,10 +19,9 @@ from numalet.core.model.go_text import DurationError
 from numalet.core.model.pod_standing import TERMINAL_PHASES
 from numalet.core.model.value import Value, replace
 from numalet.core.workload.spec import ContainerSpec, RestartPolicy, Workload
-from numalet.io.documents.pods import pod_document
-from numalet.io.documents.pods.pod_document import PodIdentity
+from numalet.io.documents.pods import served_pod
 from numalet.io.documents.text.typed import Place
-from numalet.io.kube_api import listing
+from numalet.io.kube_api import listing, paths
 
 RUNS_FOR: Final = "numalet.dev/runs-for"
 INIT_RUNS_FOR: Final = "numalet.dev/init-runs-for"
@@ -32,7 +31,7 @@ FOREVER: Final = "forever"
 LONGEST_NS: Final = 10 * 365 * 24 * 3600 * go_text.SECOND_NS
 HIGHEST_EXIT_CODE: Final = 255
 
-BOUND_PODS: Final = listing.ApiCollection("/api/v1/pods", field_selector="spec.nodeName!=")
+BOUND_PODS: Final = listing.ApiCollection(paths.PODS, field_selector="spec.nodeName!=")
 
 
 class _Metadata(msgspec.Struct, rename="camel", gc=False, frozen=True):
@@ -95,10 +94,7 @@ def read_pod(raw: bytes | msgspec.Raw, findings: Findings) -> HollowPod | None:
     """
     value = msgspec.json.decode(raw)
     metadata = value["metadata"]
-    place = Place(f"{metadata.get('namespace')}/{metadata['name']}")
-    pod = pod_document.decode_pod(
-        value, place, PodIdentity(from_server=True, among_many=True), findings
-    )
+    pod = served_pod.decode(value, findings)
     if pod is None:
         return None
     spec = value["spec"]
@@ -119,9 +115,9 @@ def read_pod(raw: bytes | msgspec.Raw, findings: Findings) -> HollowPod | None:
             restart_policy=RestartPolicy(spec.get("restartPolicy") or "Always"),
             grace_period_seconds=30 if grace is None else grace,
         ),
-        times=_times(metadata.get("annotations") or {}, place, findings),
+        times=_times(metadata.get("annotations") or {}, served_pod.place(value), findings),
         created_at=_moment(metadata["creationTimestamp"]),
-        running=_running(value.get("status") or {}),
+        running=_running(value),
         grace_seconds=_grace(metadata),
     )
 
@@ -136,14 +132,13 @@ def _moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def _running(status: Mapping[str, Any]) -> dict[str, ContainerBefore]:
+def _running(value: Mapping[str, Any]) -> dict[str, ContainerBefore]:
     running: dict[str, ContainerBefore] = {}
-    for name in ("initContainerStatuses", "containerStatuses"):
-        for each in status.get(name) or ():
-            since = (each.get("state") or {}).get("running") or {}
-            if since.get("startedAt"):
-                at = _moment(since["startedAt"])
-                running[each["name"]] = ContainerBefore(at, each.get("restartCount") or 0)
+    for each in served_pod.statuses(value):
+        since = (each.get("state") or {}).get("running") or {}
+        if since.get("startedAt"):
+            at = _moment(since["startedAt"])
+            running[each["name"]] = ContainerBefore(at, each.get("restartCount") or 0)
     return running
 
 
