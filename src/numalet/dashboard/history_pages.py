@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from numalet.core.model import resources
-from numalet.dashboard import history_points
+from numalet.dashboard import history_points, widths
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.sources import ELSEWHERE, Happened, HistoryEvent, HistoryPoint
 from numalet.drawing import time_charts
@@ -25,8 +25,6 @@ _MOST_STRIPS: Final = 12
 _MOST_EVENTS: Final = 2000
 _LONGEST_GAP_SECONDS: Final = 180
 """Without points for longer, the server was not running."""
-_NARROW_PX: Final = 364
-_WIDE_PX: Final = 960
 
 
 def routes(shown: ShownSources) -> list[Route]:
@@ -37,7 +35,7 @@ def routes(shown: ShownSources) -> list[Route]:
     async def page(request: Request) -> Response:
         text = request.query_params.get("hours", "1")
         hours = next((each for each in HOURS if str(each) == text), HOURS[0])
-        width = request.query_params.get("width", "")
+        width = widths.of_address(request.query_params)
         now = shown.clock()
         points = [each for each in source.history() if each.at >= now - timedelta(hours=hours)]
         events = [event for each in points for event in each.events]
@@ -50,7 +48,7 @@ def routes(shown: ShownSources) -> list[Route]:
             choices=HOURS,
             width=width,
             is_empty=not points,
-            charts=charts(points, span, _NARROW_PX if width == "narrow" else _WIDE_PX),
+            charts=charts(points, span, width.px),
             events=events[: -_MOST_EVENTS - 1 : -1],
             event_count=len(events),
             known={row.title for row in source.view().rows},
@@ -165,4 +163,4 @@ _SAMPLE: Final = [
 def sample() -> dict[str, Any]:
     span = TimeSpan(_BEGAN.timestamp(), _BEGAN.timestamp() + 3600)
     events = [event for each in reversed(_SAMPLE) for event in each.events]
-    return {"charts": charts(_SAMPLE, span, _WIDE_PX), "events": events}
+    return {"charts": charts(_SAMPLE, span, widths.DrawnWidth().px), "events": events}
