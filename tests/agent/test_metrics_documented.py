@@ -73,7 +73,7 @@ def _of_publishers() -> set[str]:
     registry = CollectorRegistry()
     registry.register(PublishMetrics(cast(Any, SimpleNamespace(writers=(), pods=None))))
     plan = SimpleNamespace(members={})
-    plugin = SimpleNamespace(counts=PinningCounts(), plan=plan, enforces=False)
+    plugin = SimpleNamespace(counts=PinningCounts(), plan=plan, enforces=False, misplaced_bytes=0)
     plugin.is_synchronized = False
     registry.register(PinningMetrics(cast(Any, plugin)))
     return {name for name, _, _ in SHOWN.findall(generate_latest(registry).decode())}

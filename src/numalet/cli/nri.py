@@ -86,6 +86,11 @@ class NriOptions(Options):
         "DIR",
         default=Path("/proc"),
     )
+    cgroups: Path = option(
+        "Where the cgroups of the host are; for a container that has its own.",
+        "DIR",
+        default=Path("/sys/fs/cgroup"),
+    )
     log: LogOptions
 
 
@@ -120,6 +125,7 @@ def nri(options: NriOptions) -> None:
             audit_seconds=options.audit_seconds,
             metrics=options.metrics,
             proc=options.proc,
+            cgroups=options.cgroups,
             log_format=options.log.log_format.value,
             verbosity=options.log.verbosity,
         )

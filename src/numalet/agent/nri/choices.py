@@ -69,12 +69,20 @@ _TEXTS: Final = {
 }
 
 
+class EventReason(Enum):
+    """Reasons of the plugin's events about pods."""
+
+    UNPINNED = "Unpinned"
+    MISPLACED = "MemoryMisplaced"
+
+
 class PinningCounts(Mutable):
     containers: Counter[str] = field(default_factory=Counter)
     """Created containers by outcome: placed, shared, refused."""
     unpinned_starts: Counter[str] = field(default_factory=Counter)
     """By the value of ``UnpinnedCause``."""
     repaired: int = 0
+    misplaced: int = 0
     calls: int = 0
     call_seconds: float = 0.0
     longest_call_seconds: float = 0.0

@@ -18,17 +18,18 @@ from numalet import __version__
 from numalet.agent.controller import recovery
 from numalet.agent.controller import settings as agent_settings
 from numalet.agent.controller.settings import AgentOptions, AgentSettings, RuntimeKind
-from numalet.agent.host import logs
+from numalet.agent.host import kubelet_containers, logs
 from numalet.agent.nri import audit, plan
 from numalet.agent.nri import reporting as pod_events
-from numalet.agent.nri.choices import PinningChoice
+from numalet.agent.nri.choices import EventReason, PinningChoice
 from numalet.agent.nri.connection import RuntimeConnection
 from numalet.agent.nri.following import FollowedPods
 from numalet.agent.nri.metrics import PinningMetrics
-from numalet.agent.nri.plugin import PinningPlugin
+from numalet.agent.nri.plugin import PinningPlugin, Report
 from numalet.agent.nri.reporting import Reports
-from numalet.agent.nri.seen import SeenPod
+from numalet.agent.nri.seen import SeenPod, Sets
 from numalet.core.config.rules import CpuPolicy, MemoryPolicy
+from numalet.core.enforcement import limits
 from numalet.core.model import input_error
 from numalet.core.model.findings import Location
 from numalet.core.model.value import Value, field, replace
@@ -66,6 +67,7 @@ class NriOptions(Value, kw_only=True):
     audit_seconds: float = 5.0
     metrics: str = ""
     proc: Path = kubelets.PROC
+    cgroups: Path = kubelet_containers.CGROUPS
     log_format: str = "console"
     verbosity: int = 2
 
@@ -131,8 +133,8 @@ async def _work(
     loop = asyncio.get_running_loop()
     reports: Reports = asyncio.Queue()
 
-    def report(pod: SeenPod, text: str) -> None:
-        loop.call_soon_threadsafe(reports.put_nowait, (pod, text))
+    def report(pod: SeenPod, text: str, reason: EventReason) -> None:
+        loop.call_soon_threadsafe(reports.put_nowait, (pod, text, reason))
 
     plugin = _plugin(options, settings, pods, say, report)
     runtime = RuntimeConnection(options.socket, options.index, plugin, say)
@@ -160,7 +162,7 @@ async def _work(
                 async with asyncio.timeout(_PODS_WITHIN_SECONDS):
                     await pods.are_known.wait()
         tasks.append(group.create_task(runtime.stay_connected()))
-        tasks.append(group.create_task(_audit(options, plugin, pods, runtime)))
+        tasks.append(group.create_task(_audit(options, settings, plugin, pods, runtime)))
         await stopped.wait()
         runtime.close()
         for each in tasks:
@@ -172,7 +174,7 @@ def _plugin(
     settings: AgentSettings,
     pods: FollowedPods,
     say: Callable[[LogLine], None],
-    report: Callable[[SeenPod, str], None],
+    report: Report,
 ) -> PinningPlugin:
     # The kubelet has checked these; the Pod objects may not be known.
     behaviour = replace(
@@ -215,9 +217,17 @@ def _lock_memory(say: Callable[[LogLine], None]) -> None:
 
 
 async def _audit(
-    options: NriOptions, plugin: PinningPlugin, pods: FollowedPods, runtime: RuntimeConnection
+    options: NriOptions,
+    settings: AgentSettings,
+    plugin: PinningPlugin,
+    pods: FollowedPods,
+    runtime: RuntimeConnection,
 ) -> None:
     """Compare the kernel with the plan, repair, notice a dead session, and save the state."""
+    loop = asyncio.get_running_loop()
+    premises = settings.premises
+    page_sizes = limits.resolve(premises.config, premises.machine).page_sizes
+    before: dict[str, Sets] = {}
     unseen: dict[str, int] = {}
     saved: dict[str, str] = {}
     while True:
@@ -228,10 +238,14 @@ async def _audit(
         if not plugin.is_synchronized:
             continue
         members = tuple(plugin.plan.members.values())
-        found = await asyncio.to_thread(audit.differing, members, options.proc)
+        found = await asyncio.to_thread(audit.differing, members, options.proc, before)
         plugin.note_differing(found)
         if plugin.enforces and (found or plan.updates(plugin.plan)):
             await asyncio.to_thread(runtime.repair, found)
+        members = tuple(plugin.plan.members.values())
+        before = {each.seen.id: each.in_force for each in members}
+        stray = await asyncio.to_thread(audit.misplaced, members, options.cgroups, page_sizes)
+        plugin.note_misplaced(stray, loop.time())
         strangers = pods.running - plugin.plan.members.keys()
         unseen = {each: unseen.get(each, 0) + 1 for each in strangers}
         if any(count >= _UNSEEN_AUDITS for count in unseen.values()):

@@ -38,6 +38,11 @@ class PinningMetrics(Collector):
             "Containers that were given their settings later.",
             value=counts.repaired,
         )
+        yield CounterMetricFamily(
+            "numalet_nri_misplaced_containers",
+            "Containers that were found with memory on other NUMA nodes than planned.",
+            value=counts.misplaced,
+        )
         yield CounterMetricFamily("numalet_nri_calls", "Calls of the runtime.", value=counts.calls)
         yield CounterMetricFamily(
             "numalet_nri_call_seconds", "Time of all answers.", value=counts.call_seconds
@@ -49,6 +54,11 @@ class PinningMetrics(Collector):
                 "longest_call_seconds",
                 "The longest answer; the runtime skips the plugin after its time limit.",
                 counts.longest_call_seconds,
+            ),
+            (
+                "misplaced_bytes",
+                "Memory of containers that stays on other NUMA nodes than planned.",
+                plugin.misplaced_bytes,
             ),
             (
                 "differing_containers",

@@ -13,9 +13,11 @@ from typing import TypeVar
 
 from google.protobuf.message import Message
 
-from numalet.agent.nri import plan, seen
+from numalet.agent.nri import audit, plan, seen
+from numalet.agent.nri.audit import Misplaced
 from numalet.agent.nri.choices import (
     EVENTS,
+    EventReason,
     Mode,
     NoRoom,
     NriEvent,
@@ -36,6 +38,7 @@ from numalet.wording import kubelet
 from numalet.wording.log_line import LogLine
 
 Q = TypeVar("Q", bound=Message)
+Report = Callable[[SeenPod, str, EventReason], None]
 
 
 class PinningPlugin:
@@ -51,7 +54,7 @@ class PinningPlugin:
         choice: PinningChoice,
         manifests: Callable[[], Manifests],
         say: Callable[[LogLine], None],
-        report: Callable[[SeenPod, str], None] = lambda pod, text: None,
+        report: Report = lambda pod, text, reason: None,
         foreign: str = "",
     ) -> None:
         self.choice = choice
@@ -62,6 +65,9 @@ class PinningPlugin:
         self.synchronized: Callable[[], object] = lambda: None
         self.foreign = foreign
         """Why the plugin only observes: another program sets CPUs."""
+        self.misplaced_bytes = 0
+        self._misplaced_since: Mapping[str, float] = {}
+        self._misplaced: frozenset[str] = frozenset()
         self._differing: frozenset[str] = frozenset()
         self._began = began
         self._manifests = manifests
@@ -126,6 +132,22 @@ class PinningPlugin:
             for each in new & self.plan.members.keys():
                 self._unpinned(self.plan.members[each].seen, UnpinnedCause.AUDIT)
 
+    def note_misplaced(self, found: Mapping[str, Misplaced], now: float) -> None:
+        """Count and report containers with memory that stays on other NUMA nodes than planned."""
+        with self.lock:
+            since = {each: self._misplaced_since.get(each, now) for each in found}
+            stays = {each for each in since if now - since[each] >= audit.SETTLED_SECONDS}
+            new = (stays - self._misplaced) & self.plan.members.keys()
+            self._misplaced_since, self._misplaced = since, frozenset(stays)
+            self.misplaced_bytes = sum(found[each].size_bytes for each in stays)
+            self.counts.misplaced += len(new)
+            for each in sorted(new):
+                container = self.plan.members[each].seen
+                text = f"container {container.name} {found[each].text}"
+                keys = {"pod": str(container.pod), "why": text}
+                self._say(LogLine("Memory misplaced", keys, is_error=True))
+                self._report(container.pod, text, EventReason.MISPLACED)
+
     def _unpinned(self, container: SeenContainer, cause: UnpinnedCause) -> None:
         """Count and report a container that runs without its settings."""
         if not self.enforces:
@@ -133,7 +155,7 @@ class PinningPlugin:
         self.counts.unpinned_starts[cause.value] += 1
         text = f"container {container.name} {cause.text}"
         self._say(LogLine("Unpinned", {"pod": str(container.pod), "why": text}, is_error=True))
-        self._report(container.pod, text)
+        self._report(container.pod, text, EventReason.UNPINNED)
 
     def _timed(self, kind: type[Q], handle: Callable[[Q], Message]) -> Callable[[bytes], bytes]:
         def handler(payload: bytes) -> bytes:

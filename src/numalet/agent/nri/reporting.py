@@ -1,4 +1,4 @@
-"""Reports containers that run unpinned as events of their pods."""
+"""Reports containers that run unpinned, or have memory elsewhere, as events of their pods."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from numalet.agent.nri.choices import EventReason
 from numalet.agent.nri.seen import SeenPod
 from numalet.core.model import moments
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
@@ -14,9 +15,8 @@ from numalet.io.kube_api.client import ApiClient
 from numalet.wording.log_line import LogLine
 
 COMPONENT: Final = "numalet-nri"
-REASON: Final = "Unpinned"
 
-Reports = asyncio.Queue[tuple[SeenPod, str]]
+Reports = asyncio.Queue[tuple[SeenPod, str, EventReason]]
 
 
 async def write(
@@ -24,15 +24,17 @@ async def write(
 ) -> None:
     """Create an event for each report, forever. A failed one is logged and dropped."""
     while True:
-        pod, text = await reports.get()
-        body = event(pod, text, node_name, datetime.now(UTC))
+        pod, text, reason = await reports.get()
+        body = event(pod, text, reason, node_name, datetime.now(UTC))
         try:
             await api.create(f"/api/v1/namespaces/{pod.namespace}/events", body)
         except (ApiRefused, ApiUnreachable) as failed:
             say(LogLine("Event not written", {"pod": str(pod), "why": str(failed.finding)}))
 
 
-def event(pod: SeenPod, text: str, node_name: str, at: datetime) -> dict[str, Any]:
+def event(
+    pod: SeenPod, text: str, reason: EventReason, node_name: str, at: datetime
+) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Event",
@@ -45,7 +47,7 @@ def event(pod: SeenPod, text: str, node_name: str, at: datetime) -> dict[str, An
             "uid": pod.uid,
         },
         "type": "Warning",
-        "reason": REASON,
+        "reason": reason.value,
         "message": text,
         "count": 1,
         "firstTimestamp": moments.seconds(at),

@@ -2,11 +2,14 @@
 
 import asyncio
 import json
+import os
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
 from numalet.agent.nri import audit, following, reporting, seen
+from numalet.agent.nri.choices import EventReason
 from numalet.agent.nri.plan import Member
 from numalet.agent.nri.seen import SeenPod, Sets
 from numalet.core.model import cpu_set
@@ -26,6 +29,11 @@ def member(pid: int, cpus: str, nodes: str = "") -> Member:
     return Member(found, ContainerKey("uid-db/app", "app"), planned)
 
 
+def differing(members: list[Member], proc: Path) -> Mapping[str, Sets]:
+    """With settings that are as old as the last audit."""
+    return audit.differing(members, proc, {each.seen.id: each.in_force for each in members})
+
+
 def process(proc: Path, pid: int, cpus: str, of: str = "db-app", nodes: str = "0-1") -> None:
     folder = proc / str(pid)
     folder.mkdir()
@@ -36,13 +44,20 @@ def process(proc: Path, pid: int, cpus: str, of: str = "db-app", nodes: str = "0
 def test_more_cpus_or_nodes_than_planned_are_a_difference(tmp_path: Path) -> None:
     process(tmp_path, 7, "0-15")
     every = Sets(cpu_set.parse("0-15"), frozenset({0, 1}))
-    assert audit.differing([member(7, "4-5")], tmp_path) == {"db-app": every}
-    assert audit.differing([member(7, "0-15", "0")], tmp_path) == {"db-app": every}
+    assert differing([member(7, "4-5")], tmp_path) == {"db-app": every}
+    assert differing([member(7, "0-15", "0")], tmp_path) == {"db-app": every}
+
+
+def test_settings_that_the_runtime_may_still_apply_are_no_difference(tmp_path: Path) -> None:
+    process(tmp_path, 7, "0-15")
+    assert audit.differing([member(7, "4-5")], tmp_path, {}) == {}
+    before = {"db-app": Sets(cpu_set.parse("0-15"))}
+    assert audit.differing([member(7, "4-5")], tmp_path, before) == {}
 
 
 def test_fewer_cpus_are_the_programs_own_choice(tmp_path: Path) -> None:
     process(tmp_path, 7, "4")
-    assert audit.differing([member(7, "4-5", "0-1")], tmp_path) == {}
+    assert differing([member(7, "4-5", "0-1")], tmp_path) == {}
 
 
 def test_what_is_unknown_or_another_process_is_no_difference(tmp_path: Path) -> None:
@@ -55,9 +70,50 @@ def test_what_is_unknown_or_another_process_is_no_difference(tmp_path: Path) -> 
         member(9, "4-5"),
         member(7, ""),
     ]
-    assert audit.differing(members, tmp_path) == {}
+    assert differing(members, tmp_path) == {}
     (tmp_path / "8" / "status").unlink()
-    assert audit.differing([member(8, "4-5")], tmp_path) == {}
+    assert differing([member(8, "4-5")], tmp_path) == {}
+
+
+def group(folder: Path, stat: str, container: str = "0a" * 32) -> Path:
+    below = folder / "kubepods" / "poduid-db" / container
+    below.mkdir(parents=True)
+    (below / "memory.numa_stat").write_text(stat)
+    return below
+
+
+def placed(nodes: str) -> Member:
+    """A container with these NUMA nodes; its id is as long as those of runtimes."""
+    made = member(7, "4-5", nodes)
+    return replace(made, seen=replace(made.seen, id="0a" * 32))
+
+
+def test_pages_on_other_nodes_than_planned_are_found(tmp_path: Path) -> None:
+    stat = "anon N0=4096 N1=8192\nfile N0=0 N1=9000\nshmem N0=0 N1=4096\n"
+    below = group(tmp_path, stat)
+    (below / "hugetlb.2MB.numa_stat").write_text("total=2097152 N0=0 N1=2097152\n")
+    found = audit.misplaced([placed("0")], tmp_path, [2 << 20])
+    assert found == {
+        "0a" * 32: audit.Misplaced({1: 8192 + 4096 + (2 << 20)}, frozenset({0}), is_v1=False)
+    }
+    assert audit.misplaced([placed("0-1")], tmp_path) == {}
+
+
+def test_cgroup_v1_counts_pages_and_moves_none(tmp_path: Path) -> None:
+    stat = "anon=9 N0=9 N1=0\nhierarchical_file=1 N0=0 N1=1\nhierarchical_anon=3 N0=1 N1=2\n"
+    group(tmp_path / "memory", stat)
+    (found,) = audit.misplaced([placed("0")], tmp_path).values()
+    assert found.bytes_by_node == {1: 2 * os.sysconf("SC_PAGE_SIZE")}
+    assert found.is_v1
+    assert "cgroup v1 moves pages only with cpuset.memory_migrate" in found.text
+
+
+def test_pages_that_nothing_is_known_of_are_not_misplaced(tmp_path: Path) -> None:
+    assert audit.misplaced([placed("0")], tmp_path) == {}
+    group(tmp_path, "anon N0=x\n")
+    assert audit.misplaced([placed("0")], tmp_path) == {}
+    # Without NUMA nodes of its own a container may have its memory anywhere.
+    assert audit.misplaced([placed("")], tmp_path) == {}
 
 
 def pod_object(**metadata: object) -> dict[str, object]:
@@ -102,7 +158,9 @@ def test_a_pod_that_cannot_be_read_is_left_out() -> None:
 
 def test_an_event_names_the_pod_and_the_cause() -> None:
     at = datetime(2026, 11, 28, 22, 0, tzinfo=UTC)
-    made = reporting.event(POD, "container app runs in the shared pool", "node-1", at)
+    made = reporting.event(
+        POD, "container app runs in the shared pool", EventReason.UNPINNED, "node-1", at
+    )
     assert made["involvedObject"]["uid"] == "uid-1"
     assert (made["type"], made["reason"]) == ("Warning", "Unpinned")
     assert made["message"] == "container app runs in the shared pool"
@@ -129,8 +187,8 @@ def test_a_failed_event_does_not_stop_the_next_one() -> None:
         api = Api()
         said: list[str] = []
         reports: reporting.Reports = asyncio.Queue()
-        reports.put_nowait((POD, "one"))
-        reports.put_nowait((POD, "two"))
+        reports.put_nowait((POD, "one", EventReason.UNPINNED))
+        reports.put_nowait((POD, "two", EventReason.MISPLACED))
         writing = reporting.write(
             reports, cast(Any, api), "n", lambda line: said.append(line.message)
         )

@@ -6,6 +6,7 @@ from itertools import combinations
 import pytest
 
 from numalet.agent.nri import seen
+from numalet.agent.nri.audit import SETTLED_SECONDS, Misplaced
 from numalet.agent.nri.choices import EVENTS, Mode, NoRoom, NriEvent, PinningChoice, mask
 from numalet.agent.nri.plugin import PinningPlugin
 from numalet.agent.nri.seen import Sets
@@ -62,7 +63,7 @@ class Runtime:
         self.plugin = PinningPlugin(
             node, node.snapshot, self.choice, lambda: self.manifests,
             lambda line: self.said.append(line.message),
-            lambda pod, text: self.told.append(f"{pod}: {text}"),
+            lambda pod, text, reason: self.told.append(f"{reason.value} {pod}: {text}"),
         )  # fmt: skip
         self.handlers = self.plugin.handlers()
 
@@ -239,7 +240,7 @@ def test_a_container_that_started_without_the_plugin_is_pinned_when_it_is_back(
     assert memory_nodes == "0"
     assert runtime.plugin.counts.unpinned_starts["not-connected"] == 1
     assert runtime.told == [
-        "default/missed: container app started unpinned while numalet was not connected"
+        "Unpinned default/missed: container app started unpinned while numalet was not connected"
     ]
 
 
@@ -267,6 +268,29 @@ def test_what_the_kernel_shows_is_repaired(runtime: Runtime) -> None:
     runtime.containers[app.id].linux.resources.cpu.cpus = "9"
     runtime.repair(found)
     assert runtime.sets(app) == had
+
+
+def test_memory_that_stays_elsewhere_is_reported_once(runtime: Runtime) -> None:
+    app = runtime.create(runtime.sandbox("db"))
+    found = {app.id: Misplaced({1: 3 << 20}, frozenset({0}), is_v1=False)}
+    runtime.plugin.note_misplaced(found, 100.0)
+    assert runtime.plugin.misplaced_bytes == 0
+    # The kernel's figures may still be those from before a repair.
+    runtime.plugin.note_misplaced(found, 100.0 + SETTLED_SECONDS)
+    runtime.plugin.note_misplaced(found, 200.0)
+    assert runtime.plugin.misplaced_bytes == 3 << 20
+    assert runtime.plugin.counts.misplaced == 1
+    assert runtime.told == [
+        "MemoryMisplaced default/db: container app has 3Mi of its memory on NUMA node 1 instead "
+        "of 0: the kernel moves pages only when a container's NUMA nodes change, and these "
+        "stayed; a restart of the container places all of it"
+    ]
+    runtime.plugin.note_misplaced({}, 201.0)
+    assert runtime.plugin.misplaced_bytes == 0
+    # It may happen to the same container again.
+    runtime.plugin.note_misplaced(found, 202.0)
+    runtime.plugin.note_misplaced(found, 300.0)
+    assert runtime.plugin.counts.misplaced == 2
 
 
 def test_a_client_of_the_runtime_does_not_change_the_sets(runtime: Runtime) -> None:

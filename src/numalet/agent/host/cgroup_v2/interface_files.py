@@ -192,6 +192,8 @@ def parse_numa_stat(text: str, document: str = "memory.numa_stat") -> NumaStat:
 
 _OWN: Final = ("anon", "shmem")
 _FILES: Final = ("file",)
+_V1: Final = "hierarchical_"
+_V1_ANON: Final = f"{_V1}anon"
 
 
 def pages(
@@ -223,6 +225,18 @@ def _sum(stat: Mapping[str, Mapping[int, int]], names: Iterable[str]) -> dict[in
 
 
 def _numa_stat(tree: CgroupTree, path: str, name: str) -> NumaStat:
-    """The hugetlb controller writes "total=SIZE" where others write the kind."""
+    """Bytes by kind and node, of the cgroup and those below.
+
+    The hugetlb controller writes "total=SIZE" where others write the kind. cgroup v1 writes
+    "hierarchical_anon=PAGES", which includes shared memory.
+    """
     counts = read_numa_stat(tree.folder(path), name) or {}
-    return {kind.partition("=")[0]: nodes for kind, nodes in counts.items()}
+    by_kind = {kind.partition("=")[0]: nodes for kind, nodes in counts.items()}
+    if _V1_ANON not in by_kind:
+        return by_kind
+    page = os.sysconf("SC_PAGE_SIZE")
+    return {
+        kind.removeprefix(_V1): {node: pages * page for node, pages in nodes.items()}
+        for kind, nodes in by_kind.items()
+        if kind.startswith(_V1)
+    }
