@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
+import yaml
 
 from cli import console_page
-from cli.commands import EXAMPLES, Runner
+from cli.commands import EXAMPLES, Ended, Runner
 from numalet.insight.output import schemas
 from running import fake_api_server
 from running.fake_api_server import FakeApiServer
@@ -65,6 +67,7 @@ def test_as_json_it_keeps_to_its_type(numalet: Runner) -> None:
     [
         (["--configuration", "k.yaml", "--policy", "none"], "cannot be combined with --policy"),
         (["--scope", "pod"], "--scope and --memory-policy need --policy"),
+        (["--configz"], "--configz cannot be combined with --configuration, --policy or --dump"),
         (["--context", "x"], "--dump cannot be combined with --kubeconfig or --context"),
     ],
 )
@@ -84,6 +87,59 @@ async def test_a_live_cluster_is_asked_for_objects_alone(
     assert (ended.status, ended.err) == (0, "")
     assert 'machine: "profile:aws-p5"' in ended.out
     assert "/api/v1/nodes/p5-1/proxy/configz" in ended.out
+
+
+REPORTED = {
+    "cpuManagerPolicy": "static",
+    "reservedSystemCPUs": "0-3",
+    "topologyManagerPolicy": "single-numa-node",
+    "evictionHard": {"memory.available": "100Mi"},
+    "kubeReserved": {"memory": "8Gi"},
+    "maxPods": 250,
+    "address": "10.0.0.1",
+}
+
+
+async def drafted_by_reports(
+    numalet: Runner, server: FakeApiServer, folder: Path, answers: Mapping[str, Any]
+) -> Ended:
+    for name, answer in answers.items():
+        server.documents[f"/api/v1/nodes/{name}/proxy/configz"] = answer
+    kubeconfig = str(server.write_kubeconfig(folder / "kubeconfig"))
+    return await asyncio.to_thread(
+        numalet, "fleet", "classes", "--kubeconfig", kubeconfig, "--configz"
+    )
+
+
+async def test_kubelets_are_asked_for_their_configuration_on_request(
+    numalet: Runner, server: FakeApiServer, tmp_path: Path
+) -> None:
+    p5 = [f"p5-{number}" for number in (1, 2, 3)]
+    # The kubelets of one pool differ, one is not there, and one answer is that of another server.
+    answers: dict[str, Any] = {name: {"kubeletconfig": REPORTED} for name in p5}
+    answers["p5-2"] = {"kubeletconfig": REPORTED | {"topologyManagerPolicy": "restricted"}}
+    answers["l40s-1"] = {"status": "ok"}
+    ended = await drafted_by_reports(numalet, server, tmp_path, answers)
+    assert ended.status == 0
+    assert ended.err.startswith("warning: the configuration of 2 kubelets was not read; l40s-1: ")
+    assert "this is not a kubelet's answer to /configz" in ended.err
+    pools = yaml.safe_load(ended.out)["pools"]
+    (one,) = (each for each in pools if each["match"] == {"names": ["p5-2"]})
+    assert one["configuration"]["topologyManagerPolicy"] == "restricted"
+    path = tmp_path / "classes.yaml"
+    path.write_text(ended.out)
+    fit = numalet("fleet", "fit", BIG, "--dump", str(DUMP), "--class", str(path))
+    assert "p5-2  1" in fit.out
+    assert "its pool 'rack-l40s' of the class file has no machine" in fit.out
+
+
+async def test_kubelets_that_no_one_may_ask_are_an_error(
+    numalet: Runner, server: FakeApiServer, tmp_path: Path
+) -> None:
+    ended = await drafted_by_reports(numalet, server, tmp_path, {})
+    assert (ended.status, ended.out) == (2, "")
+    assert "/api/v1/nodes/l40s-1/proxy/configz" in ended.err
+    assert ended.err.count("error:") == 1
 
 
 @pytest.mark.slow

@@ -12,9 +12,12 @@ from numalet.cli.cluster_options import ClusterOptions
 from numalet.cli.helping import Command, with_line_breaks
 from numalet.cli.options import Options, Part, option, with_options
 from numalet.core.model import input_error
+from numalet.core.model.findings import Severity
+from numalet.wording import numbers
 
 if TYPE_CHECKING:
     from numalet.core.cluster.objects import ClusterObjects
+    from numalet.insight.fleet.class_draft import KubeletSettings
 
 _EPILOG: Final = """Examples:
 
@@ -26,7 +29,10 @@ _EPILOG: Final = """Examples:
   kubectl get nodes,pods,pdb -A -o json > dump.json
   numalet fleet classes --dump dump.json --configuration kubelet.yaml
 
-  # without that file: policies as you know them
+  # a live cluster: ask every kubelet for its configuration (needs nodes/proxy)
+  numalet fleet classes --configz > classes.yaml
+
+  # without these: policies as you know them
   numalet fleet classes --dump dump.json --policy single-numa-node --scope pod
 
 Machines are from labels of clouds, NFD and GPU operators, and from
@@ -88,6 +94,10 @@ class FleetClassesOptions(Options):
     memory_policy: MemoryPolicyOption | None = option(
         "Policy of the Memory Manager, with --policy. Default: None."
     )
+    configz: bool = option(
+        "Ask every ready node's kubelet for its configuration, through the API server. This needs"
+        " the right to nodes/proxy, which amounts to root on every node."
+    )
     output: ClassesFormat = option(
         "How the draft is printed.", name="-o", default=ClassesFormat.YAML
     )
@@ -116,6 +126,8 @@ def fleet_classes(options: FleetClassesOptions) -> None:
         scope=options.scope,
         memory_policy=options.memory_policy,
     )
+    if options.configz:
+        settings = _reported(options.source.cluster, given)
     draft = class_drafts.drafted(given, label, settings)
     if options.output is ClassesFormat.JSON:
         output.print_document(draft, output.OutputFormat.JSON)
@@ -126,6 +138,10 @@ def fleet_classes(options: FleetClassesOptions) -> None:
 def _check(options: FleetClassesOptions) -> None:
     if options.configuration is not None and options.policy is not None:
         raise input_error.Conflict("--configuration cannot be combined with --policy").bad_input()
+    if options.configz and (options.configuration or options.policy or options.source.dump):
+        raise input_error.Conflict(
+            "--configz cannot be combined with --configuration, --policy or --dump"
+        ).bad_input()
     if options.policy is None and (options.scope or options.memory_policy):
         raise input_error.Required("--scope and --memory-policy need --policy").bad_input()
     cluster = options.source.cluster
@@ -147,6 +163,35 @@ def _objects(source: DraftSourceOptions) -> tuple[ClusterObjects, str]:
 
     server = source.cluster.access()
     return asyncio.run(api_objects.listed(server)), server.cluster or server.server
+
+
+def _reported(cluster: ClusterOptions, given: ClusterObjects) -> KubeletSettings:
+    """Ask the kubelets; print one warning for all that do not answer.
+
+    Raises ``BadInput`` if none of those that were asked answers.
+    """
+    import asyncio
+
+    from numalet.cluster import kubelet_configurations
+    from numalet.insight.fleet import class_groups
+    from numalet.insight.fleet.class_draft import KubeletSettings
+
+    asked = [
+        each
+        for name, each in given.nodes.items()
+        if each.is_ready and not class_groups.is_published(name, given)
+    ]
+    with progress.waiting("asking the kubelets"):
+        made = asyncio.run(kubelet_configurations.reported(cluster.access(), asked))
+    if made.unread and not made.fields:
+        raise made.unread[min(made.unread)]
+    unread = {name: str(bad.findings[0]) for name, bad in made.unread.items()}
+    if unread:
+        first = min(unread)
+        kubelets = numbers.counted(len(unread), "kubelet")
+        text = f"the configuration of {kubelets} was not read; {first}: {unread[first]}"
+        output.show_findings([input_error.Invalid(text, severity=Severity.WARNING)])
+    return KubeletSettings(reported=made.fields, unread=unread)
 
 
 def register(app: typer.Typer) -> None:

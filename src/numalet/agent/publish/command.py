@@ -11,8 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
 from numalet import __version__
 from numalet.agent.controller import settings as agent_settings
 from numalet.agent.controller.kubelet_configuration import ConfigurationReader
@@ -26,14 +24,13 @@ from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.value import Value, field, replace
 from numalet.io import kubelets
-from numalet.io.documents.kubelet import kubelet_config
-from numalet.io.kube_api import client, paths
+from numalet.io.kube_api import client
 from numalet.io.kube_api.access import Access
-from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient, RequestLimits
 from numalet.io.machines import MachineChoice
 from numalet.io.tasks import beside, together
 from numalet.shared.kubernetes import node_resource_topology
+from numalet.shared.publish import reported_configuration
 from numalet.shared.publish.node_view import NodeOwner
 from numalet.shared.web import metrics_endpoint
 from numalet.shared.web.http_service import LoopLog
@@ -156,26 +153,13 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class _Configz(msgspec.Struct):
-    kubeletconfig: dict[str, Any]
-
-
 async def with_configz(
     reader: ConfigurationReader, node_name: str, api: ApiClient
 ) -> ConfigurationReader:
     """Use only the configuration that the kubelet reports. Raises ``BadInput``."""
-    place = f"{paths.node(node_name)}/proxy/configz"
-    try:
-        content = await api.get(place)
-    except (ApiRefused, ApiUnreachable) as failed:
-        raise BadInput([failed.finding]) from None
-    try:
-        document = msgspec.json.decode(content, type=_Configz)
-    except msgspec.MsgspecError:
-        document = _Configz({})
-    config = kubelet_config.decode(document.kubeletconfig, place)
+    config = await reported_configuration.read(api, node_name)
     own = replace(reader.own, config=config)
-    return dataclasses.replace(reader, own=own, named=place)
+    return dataclasses.replace(reader, own=own, named=reported_configuration.place(node_name))
 
 
 async def _run(ready: PreparedPublishing, access: Access, options: PublishOptions) -> None:

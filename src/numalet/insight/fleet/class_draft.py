@@ -1,7 +1,8 @@
 """A class file as far as a cluster's objects determine it, with reasons; the rest is blank.
 
 Machines are from ``class_evidence``. The configuration of a kubelet is in no object of the API
-server, so it is blank unless the user gives it; what capacity and allocatable show of it is said.
+server, so it is blank unless the user gives it or lets the kubelets report it; what capacity and
+allocatable show of it is said.
 """
 
 from __future__ import annotations
@@ -66,15 +67,18 @@ class ClassDraft(Value, tag_field="schema", tag="numalet.fleet-classes/1"):
 
 
 class KubeletSettings(Value, kw_only=True):
-    """What the user says of the kubelets' configuration.
+    """What is known of the kubelets' configuration.
 
-    ``file`` is that of all of them. With a ``policy`` instead, the CPU Manager is static.
+    ``file`` is that of all of them, as the user says. With a ``policy`` instead, the CPU Manager is
+    static. ``reported`` has fields that kubelets reported by node, ``unread`` why others did not.
     """
 
     file: str | None = None
     policy: str | None = None
     scope: str | None = None
     memory_policy: str | None = None
+    reported: Mapping[str, Mapping[str, Any]] = {}
+    unread: Mapping[str, str] = {}
 
 
 def draft(
@@ -84,7 +88,7 @@ def draft(
     settings: KubeletSettings,
 ) -> ClassDraft:
     """Return the pools in the order in which they have to be matched."""
-    groups = class_groups.groups_of(given, pool_label)
+    groups = class_groups.groups_of(given, pool_label, settings.reported)
     # The last group of an instance type is the largest: its pool also matches nodes to come.
     last = {each.instance_type: each for each in groups}
     pools = [
@@ -239,10 +243,13 @@ def _configuration(
     name = group.first.name
     if settings.file is not None:
         return settings.file, []
+    if name in settings.reported:
+        kubelets = numbers.counted(len(group.nodes), "kubelet")
+        return dict(settings.reported[name]), [f"as reported by {kubelets} (/configz)"]
     attributes = {} if group.topology is None else group.topology.attributes
     policy = attributes.get(class_groups.POLICY_ATTRIBUTE)
     scope = attributes.get(class_groups.SCOPE_ATTRIBUTE)
-    notes = []
+    notes = [f"not read: {settings.unread[name]}"] if name in settings.unread else []
     if policy is not None:
         notes.append(f"its NodeResourceTopology says topology policy {policy}, scope {scope}")
     if group.rejections.get(_ALIGNMENT):

@@ -1,7 +1,8 @@
 """Nodes that are alike in the API server: the groups from which class files are drafted.
 
 Nodes of a group have the same labels that name machines, the same capacity and kubelet release, the
-same difference of capacity and allocatable, and the same zones in their NodeResourceTopology.
+same difference of capacity and allocatable, the same zones in their NodeResourceTopology, and the
+same configuration, if kubelets report theirs.
 """
 
 from __future__ import annotations
@@ -83,7 +84,9 @@ class NodeGroup(Value, kw_only=True):
         return self.first.kubelet_version if version is None else version.name
 
 
-def groups_of(given: ClusterObjects, pool_label: str) -> list[NodeGroup]:
+def groups_of(
+    given: ClusterObjects, pool_label: str, reported: Mapping[str, object] = MappingProxyType({})
+) -> list[NodeGroup]:
     """Return the groups of nodes that do not publish their class, by instance type.
 
     Of one instance type, the largest group is last.
@@ -92,7 +95,8 @@ def groups_of(given: ClusterObjects, pool_label: str) -> list[NodeGroup]:
     alike: dict[object, list[ListedNode]] = {}
     for name, node in sorted(given.nodes.items()):
         if not is_published(name, given):
-            alike.setdefault(_key(node, given.topologies.get(name), pool_label), []).append(node)
+            key = _key(node, given.topologies.get(name), pool_label), repr(reported.get(name))
+            alike.setdefault(key, []).append(node)
     groups = [
         NodeGroup(
             nodes=tuple(nodes),

@@ -277,3 +277,23 @@ def test_nodes_that_publish_their_class_need_no_pool() -> None:
 def test_an_unreadable_version_is_said() -> None:
     pool = only(replace(typed("n"), kubelet_version=""))
     assert "kubelet of unknown release" in said(pool, "name")
+
+
+def test_nodes_whose_kubelets_report_the_same_are_a_pool() -> None:
+    restricted = {"topologyManagerPolicy": "restricted"}
+    none = {"topologyManagerPolicy": "none"}
+    settings = KubeletSettings(
+        reported={"a": restricted, "b": none, "c": dict(restricted)},
+        unread={"d": "403 Forbidden"},
+    )
+    draft = drafted(*map(typed, "abcd"), settings=settings)
+    assert [each.nodes for each in draft.pools] == [("b",), ("d",), ("a", "c")]
+    other, unread, most = draft.pools
+    assert (other.configuration, most.configuration) == (none, restricted)
+    assert (most.blank, said(most, "configuration")) == (
+        (),
+        "as reported by 2 kubelets (/configz)",
+    )
+    # Nothing is concluded from a neighbour.
+    assert (unread.configuration, unread.blank) == (None, ("configuration",))
+    assert said(unread, "configuration").startswith("not read: 403 Forbidden; not known: kubectl")

@@ -93,7 +93,7 @@ def _document(spec: ClassSpec) -> NumaNodeClassSpec:
     return NumaNodeClassSpec(
         release=spec.behaviour.release.name,
         machine=_renamed(msgspec.to_builtins(spec.machine), _camel),
-        configuration=_configuration(spec.config),
+        configuration=configuration_fields(spec.config),
         mode=mode,
         rules=_differing(spec.behaviour, _MODES[mode]),
         devices={name: [list(each) for each in places] for name, places in spec.devices.items()},
@@ -110,7 +110,8 @@ def _differing(behaviour: Behaviour, base: Behaviour) -> dict[str, str]:
     }
 
 
-def _configuration(config: KubeletConfig) -> dict[str, Any]:
+def configuration_fields(config: KubeletConfig) -> dict[str, Any]:
+    """Return the fields of KubeletConfiguration that influence admission."""
     shown = configz(config)["kubeletconfig"]
     written = {name: shown[name] for name in _CONFIGURED if name in shown}
     # The kubelet distinguishes an empty map of options from an absent one.
