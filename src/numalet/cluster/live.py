@@ -150,6 +150,10 @@ class LiveCluster:
         """Names of nodes that ``renewed`` would rebuild."""
         return self._dirty
 
+    def bound_to(self, name: str) -> frozenset[str]:
+        """Return the uids of the pods that are bound to a node, including ended ones."""
+        return frozenset(self._copies.bound.get(name, ()))
+
     def node(self, name: str) -> ClusterNode | UndecidedNode | None:
         return self._nodes.get(name) or self._undecided.get(name)
 

@@ -9,9 +9,12 @@ Any other pod waits at the gate until its node has published its decision on eve
 that its managers handle. Then the gate decides on the node's own ledgers, minus pods that ended
 since. Safe pods pass one that waits; the gate decides on a waiting pod again after each change.
 
-One error remains: a pod that ends at that moment leaves more room than assumed, and the first
-container of a pod may be placed where the others need it. This is invisible from outside of the
-node.
+A pod that ends in between, before its node has published the decisions on others, counts as still
+there for them: these may have been decided before its end, and lie elsewhere than they would now.
+
+One error remains: a pod that ends between the decisions on two others leaves more room than
+assumed, and the first one may be placed where the second one needs it. This is invisible from
+outside of the node.
 """
 
 from __future__ import annotations
@@ -172,7 +175,8 @@ class BindGate(StateListener):
             return False
         # Without the promises of the filter, as in ``_why_not``.
         sent = [each.pod.pod for each in self._sent_to(asked.node)]
-        return self._state.filter.memory.orders.admits(base, sent, pod.pod)
+        departed = self._state.nodes.departed(asked.node)
+        return self._state.filter.memory.orders.admits(base, sent, pod.pod, departed)
 
     def _is_awaited(self, name: str) -> bool:
         """Return whether a pod sent to the node is not seen there, or not decided yet."""

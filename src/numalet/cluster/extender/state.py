@@ -287,6 +287,9 @@ class ExtenderState:
                 self.log.forget(gone.pod.uid)
                 self._refused_by_all.discard(gone.pod.uid)
                 self._settle(gone.pod.uid)
+        was_there = before is not None and before.pod.node_name and not before.is_over
+        if before is not None and was_there and (now is None or now.is_over):
+            self.nodes.ended(before.pod, self.live.bound_to(before.pod.node_name))
         for listener in self.listeners:
             listener.pod_changed(before, now)
 

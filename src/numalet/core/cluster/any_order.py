@@ -12,8 +12,14 @@ safe in the state after x.* By induction, safe pods are admitted in every order.
 - After the kubelet has decided on some of them, the others are safe in its new state.
 
 So a pod may be sent at once if it and all pods that were sent there and are not published yet are
-safe in the published state. No such pod is rejected, and none waits for a publication. The laws
-hold while pods only come: a pod that ends meanwhile may change the places.
+safe in the published state. No such pod is rejected, and none waits for a publication.
+
+The laws hold while pods only come. A pod may end after the kubelet has decided on others of M, and
+before it publishes them. Without its allocation the published state then has room that these did
+not have, and they are elsewhere than they would be now. So M has to be safe in both states: with
+the allocations of pods that have *departed* in this way, and without. What remains is an end
+between two decisions: it leaves more room than either state, and the pods in between may be placed
+where a later one needs it.
 
 n pods have n! orders. Pods of one shape are interchangeable, states with equal numbers decide
 alike, and both are remembered for all nodes. Where that is still too much, the answer is no, which
@@ -67,11 +73,22 @@ class AnyOrder:
         self._asked: dict[tuple[ClassFacts, _Shapes], _Asked] = {}
         self._decided: dict[str, tuple[ClusterNode, StateFacts]] = {}
 
-    def admits(self, on: ClusterNode, promised: Sequence[Pod], pod: Pod) -> bool:
+    def admits(
+        self, on: ClusterNode, promised: Sequence[Pod], pod: Pod, departed: Sequence[Pod] = ()
+    ) -> bool:
         """Return whether the node admits the pod, those on their way and the promised ones.
 
-        They are admitted in every order if this returns True.
+        They are admitted in every order if this returns True. ``departed`` ended before those on
+        their way were published, and these may have been decided before.
         """
+        if not self._admits(on, promised, pod):
+            return False
+        if not departed:
+            return True
+        with_them, undecided = holding.with_departed(on, departed)
+        return self._admits(with_them, [*undecided, *promised], pod)
+
+    def _admits(self, on: ClusterNode, promised: Sequence[Pod], pod: Pod) -> bool:
         known = on.node.snapshot.pods
         coming = [*holding.on_the_way(on), *[each for each in promised if each.uid not in known]]
         if coming and (on.node.roster.extra or len(coming) >= MOST_PODS):

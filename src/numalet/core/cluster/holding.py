@@ -140,8 +140,32 @@ def awaited(on: ClusterNode) -> tuple[Pod, ...]:
     return tuple([pod for pod in on_the_way(on) if may_hold(on.node, pod)])
 
 
+def with_departed(on: ClusterNode, departed: Iterable[Pod]) -> tuple[ClusterNode, list[Pod]]:
+    """Return the node with the allocations of pods that ended after its publication.
+
+    The second value has those of them that the published state does not have.
+    """
+    node, undecided = on.node, []
+    for pod in departed:
+        if _has_record(node, pod.uid):
+            # A record counts while its container is active; a state lacks the containers' names.
+            snapshot = node.snapshot
+            records = (snapshot.cpu.exclusive, snapshot.memory.blocks, snapshot.device.records)
+            names = dict.fromkeys(name for each in records for name in each.get(pod.uid, ()))
+            kept = Pod(uid=pod.uid, name=pod.name, app_containers=tuple(map(Container, names)))
+            node = node.keep_active(kept)
+        elif may_hold(node, pod):
+            undecided.append(pod)
+    return replace(on, node=node), undecided
+
+
 def _is_decided(node: Node, pod: Pod) -> bool:
-    snapshot, uid = node.snapshot, pod.uid
+    is_light = pod.phase == _RUNNING and not may_hold(node, pod)
+    return _has_record(node, pod.uid) or is_light
+
+
+def _has_record(node: Node, uid: str) -> bool:
+    snapshot = node.snapshot
     return (
         uid in snapshot.cpu.exclusive
         or uid in snapshot.cpu.pods
@@ -149,5 +173,4 @@ def _is_decided(node: Node, pod: Pod) -> bool:
         or uid in snapshot.memory.pods
         or uid in snapshot.device.records
         or uid in snapshot.affinities
-        or (pod.phase == _RUNNING and not may_hold(node, pod))
     )

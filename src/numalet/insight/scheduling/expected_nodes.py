@@ -8,7 +8,7 @@ second. A verdict is computed on its first use, and an answer costs one lookup p
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
@@ -18,7 +18,7 @@ from numalet.core.cluster import shapes
 from numalet.core.cluster.any_order import AnyOrder
 from numalet.core.cluster.arrivals import Arrivals
 from numalet.core.cluster.cluster import ClusterNode, ClusterPod, UndecidedNode
-from numalet.core.cluster.holding import expected
+from numalet.core.cluster.holding import awaited, expected
 from numalet.core.cluster.keys import StateKey
 from numalet.core.cluster.shapes import ShapeKey
 from numalet.core.cluster.verdicts import NodeReader, NodeVerdict, VerdictTable
@@ -58,6 +58,8 @@ class ExpectedNodes:
         self._arrivals: dict[str, Arrivals] = {}
         self._by_uid: dict[str, Promise] = {}
         self._on: dict[str, dict[str, Promise]] = {}
+        self._departed: dict[str, dict[str, tuple[Pod, Set[str]]]] = {}
+        """Pods by node name and uid, with the uids of those that were bound there at their end."""
 
     @property
     def nodes(self) -> Mapping[str, ClusterNode]:
@@ -84,7 +86,32 @@ class ExpectedNodes:
             self._bases[name] = base
         elif base is not None:
             self.undecided[name] = base
+        if name in self._departed:
+            self._forget_departed(name)
         self._renew(name)
+
+    def ended(self, pod: Pod, others: Set[str]) -> None:
+        """Note the end of a bound pod, and the uids of the others on its node.
+
+        Call this before ``put`` with the node without it.
+        """
+        if others:
+            self._departed.setdefault(pod.node_name, {})[pod.uid] = (pod, others)
+
+    def departed(self, name: str) -> tuple[Pod, ...]:
+        """Return pods that ended when others, which are still on their way, were bound."""
+        return tuple([pod for pod, _ in self._departed.get(name, {}).values()])
+
+    def _forget_departed(self, name: str) -> None:
+        base = self._bases.get(name)
+        coming = set() if base is None else {pod.uid for pod in awaited(base)}
+        kept = {
+            uid: each
+            for uid, each in self._departed.pop(name).items()
+            if not coming.isdisjoint(each[1])
+        }
+        if kept:
+            self._departed[name] = kept
 
     def promise(self, promise: Promise) -> None:
         """Promise a pod to a node; this ends an earlier promise for it on another node."""
@@ -225,7 +252,9 @@ class ShapeMemory:
             known = of.safe[name] = (
                 base is not None
                 and not base.is_distrusted
-                and self.orders.admits(base, [each.pod.pod for each in promised], pod)
+                and self.orders.admits(
+                    base, [each.pod.pod for each in promised], pod, self._nodes.departed(name)
+                )
             )
         return known
 

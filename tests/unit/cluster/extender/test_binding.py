@@ -75,10 +75,13 @@ def write_pod(kubelets: Kubelets, pod: Pod) -> None:
     kubelets.put(f"{POD}/{pod.name}", value)
 
 
-def publish(kubelets: Kubelets, name: str, *pods: Pod) -> None:
-    """The node has admitted these pods, in this order, and publishes it."""
+def publish(kubelets: Kubelets, name: str, *steps: Pod | str) -> None:
+    """The node has admitted these pods, pods of these uids have ended, and it publishes that."""
     node = gpu_fleet.empty()
-    for each in pods:
+    for each in steps:
+        if isinstance(each, str):
+            node = node.remove(each)
+            continue
         node, decision = node.admit(each)
         assert decision.admitted
     spec = NumaNodeSpec(
@@ -179,6 +182,66 @@ async def test_it_is_bound_if_the_decisions_leave_room() -> None:
         decided = (THERE, *map(of_cpus, ("ten", "nine", "rest")))
         publish(at.kubelets, "a", *decided)
         assert "no NUMA node has 23 CPUs free" in await also
+
+
+LEFT, RIGHT, THIRD, FOURTH = (gpu_fleet.pod(uid, 2) for uid in ("left", "right", "third", "fourth"))
+FIRST, SMALL = gpu_fleet.pod("first", 3), gpu_fleet.pod("small", cpus=1, gib=1)
+
+
+async def bound(at: Gate, *pods: Pod) -> None:
+    """Pods come and are bound at once, and the gate sees it."""
+    for each in pods:
+        write_pod(at.kubelets, each)
+        await at.until(lambda each=each: each.uid in at.state.live.pods)
+        assert await at.bind(each.uid) == ""
+        await at.until(lambda each=each: at.state.live.pods[each.uid].pod.node_name == "a")
+
+
+async def ended(at: Gate, uid: str) -> None:
+    at.server.remove(f"{POD}/{uid}")
+    await at.until(lambda: uid not in at.state.live.pods)
+
+
+async def test_a_published_pod_that_ended_after_other_decisions_counts_until_these_are_known() -> (
+    None
+):
+    async with at_work() as at, asyncio.TaskGroup() as group:
+        await ended(at, "there")
+        await bound(at, LEFT, RIGHT)
+        publish(at.kubelets, "a", LEFT, RIGHT)
+        # Both are on NUMA node 0, so the kubelet puts this one on NUMA node 1.
+        await bound(at, THIRD)
+        await ended(at, "left")
+        # Without the one that ended, a kubelet would put the third one on NUMA node 0.
+        waits = group.create_task(at.bind("x"))
+        await bound(at, SMALL)
+        assert not waits.done()
+        publish(at.kubelets, "a", LEFT, RIGHT, THIRD, "left", SMALL)
+        assert await waits != ""
+        assert at.node_of("x") == ""
+
+
+async def test_a_pod_that_came_and_ended_between_two_publications_counts_too() -> None:
+    async with at_work() as at, asyncio.TaskGroup() as group:
+        await ended(at, "there")
+        publish(at.kubelets, "a")
+        # One of them is on NUMA node 0 with its three GPUs, the other on NUMA node 1.
+        await bound(at, FIRST, THIRD)
+        await ended(at, "first")
+        await bound(at, FOURTH)
+        waits = group.create_task(at.bind("x"))
+        await bound(at, SMALL)
+        assert not waits.done()
+        publish(at.kubelets, "a", FIRST, THIRD, "first", FOURTH, SMALL)
+        assert await waits != ""
+        assert at.node_of("x") == ""
+
+
+async def test_an_end_before_the_bindings_on_a_node_changes_nothing_for_them() -> None:
+    async with at_work() as at:
+        await ended(at, "there")
+        for uid in ("x", "y"):
+            assert await at.bind(uid) == ""
 
 
 async def test_who_waits_for_too_long_is_told_so_and_counts_nowhere() -> None:

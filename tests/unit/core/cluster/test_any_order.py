@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from numalet.core.cluster import any_order, published
+from numalet.core.cluster import any_order, classes, published
 from numalet.core.cluster.any_order import AnyOrder
 from numalet.core.cluster.cluster import ClusterNode, Origin
 from numalet.core.cluster.facts import FactReader
@@ -100,3 +100,28 @@ def test_pods_on_their_way_count_and_those_that_hold_nothing_come_first() -> Non
     orders = AnyOrder(FactReader())
     assert not orders.admits(on, (), sized("p", 4, 8))  # The sums: 62 CPUs in all.
     assert orders.admits(on, (), sized("p", 2, 8))
+
+
+def test_pods_on_their_way_may_have_been_decided_before_others_departed() -> None:
+    node = gpu_fleet.empty()
+    left, right, third = (sized(uid, 8, 32, 2) for uid in ("left", "right", "third"))
+    full = node
+    for each in (left, right):
+        full, decision = full.admit(each)
+        assert decision.admitted
+    empty = classes.start(classes.spec_of(node, gpu_fleet.kubelet_config()))
+    assert isinstance(empty, Node)
+    # Both are on NUMA node 0. One has ended, and the third one may have come before or after that.
+    on = ClusterNode(
+        name="n",
+        node=published.onto(empty, published.of_node(full), [right, third]),
+        origin=Origin.PUBLISHED,
+        class_name="c",
+    )
+    orders, four = AnyOrder(FactReader()), sized("four", 8, 32, 4)
+    assert orders.admits(on, (), four)
+    assert not orders.admits(on, (), four, [left])
+    assert orders.admits(on, (), sized("two", 8, 32, 2), [left])
+    # One of which the state knows nothing counts as one more that comes.
+    assert not orders.admits(on, (), four, [sized("unpublished", 8, 32, 3)])
+    assert not orders.admits(on, (), sized("five", 8, 32, 5), [left])

@@ -176,3 +176,14 @@ def test_in_container_scope_a_pod_as_a_whole_holds_what_its_containers_request()
     node = placed_as_a_whole(EXACT, gpu_fleet.kubelet_config(scope="container"))
     assert holding.may_hold(node, as_a_whole(gpu_fleet.pod("p", cpus=2, gib=1)))
     assert not holding.may_hold(node, as_a_whole(burstable("p"), QosClass.BURSTABLE))
+
+
+def test_departed_pods_keep_what_the_state_has_of_them_and_the_others_are_undecided() -> None:
+    left, light = gpu_fleet.pod("left", 2), burstable("light")
+    on = sent(A, has_decided=(A, left))
+    with_them, undecided = holding.with_departed(on, [left, B, light])
+    assert undecided == [B]
+    after = with_them.node.release_stale().snapshot
+    assert {*after.device.records} == {*after.cpu.exclusive} == {*after.memory.blocks}
+    assert {*after.device.records} == {"a", "left"}
+    assert {*on.node.release_stale().snapshot.device.records} == {"a"}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.core.cluster.cluster import ClusterPod, UndecidedNode
+from numalet.core.cluster.cluster import ClusterPod, Origin, UndecidedNode
 from numalet.core.findings.cluster import ClusterNodeWithoutClass
+from numalet.core.model.value import replace
 from numalet.insight.scheduling import expected_nodes
 from numalet.insight.scheduling.expected_nodes import ExpectedNodes, Promise
 from values import gpu_fleet
@@ -98,3 +99,24 @@ def test_a_long_list_of_changes_is_cleared(monkeypatch: pytest.MonkeyPatch) -> N
     for _ in range(3):
         every.put("a", gpu_fleet.running("a", []))
     assert (every.changes, every.forgotten) == ([], 3)
+
+
+def test_an_ended_pod_counts_while_others_of_its_time_are_undecided() -> None:
+    every, gone = nodes("a"), replace(gpu_fleet.pod("gone", 2), node_name="a")
+    coming = replace(gpu_fleet.pod("coming", 2), node_name="a")
+    undecided = replace(
+        gpu_fleet.running("a", []),
+        origin=Origin.PUBLISHED,
+        node=gpu_fleet.running("a", []).node.keep_active(coming),
+    )
+    every.ended(gone, frozenset())
+    assert every.departed("a") == ()
+    every.ended(gone, frozenset({"coming", "other"}))
+    every.put("a", undecided)
+    assert every.departed("a") == (gone,)
+    # It has been decided, and so have all that the ended one may have met.
+    every.put("a", gpu_fleet.running("a", [coming]))
+    assert every.departed("a") == ()
+    every.ended(gone, frozenset({"coming"}))
+    every.put("a", None)
+    assert every.departed("a") == ()
