@@ -53,21 +53,16 @@ class Misplaced(Value):
         )
 
 
-def differing(
-    members: Iterable[Member], proc: Path, before: Mapping[str, Sets]
-) -> Mapping[str, Sets]:
+def differing(members: Iterable[Member], proc: Path) -> Mapping[str, Sets]:
     """Return what the kernel allows the main process of a container, where the plan says less.
 
-    ``before`` are the settings in force at the last audit, by container id. Containers with others
-    are left out: the runtime applies settings only after the answer that has them. A process may
-    narrow its own CPUs, so only CPUs and nodes outside of the plan count. Blocks.
+    The runtime may still have to apply what an answer says. A process may narrow its own CPUs, so
+    only CPUs and nodes outside of the plan count. Blocks.
     """
     found = {}
     for each in members:
         planned, pid = each.in_force, each.seen.pid
-        if not pid or planned.is_empty or before.get(each.seen.id) != planned:
-            continue
-        if not _is_process_of(each, proc):
+        if not pid or planned.is_empty or not _is_process_of(each, proc):
             continue
         try:
             allowed = procfs.read_status(pid, proc)

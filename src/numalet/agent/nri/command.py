@@ -10,7 +10,7 @@ import gc
 import os
 import queue
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -227,7 +227,6 @@ async def _audit(
     loop = asyncio.get_running_loop()
     premises = settings.premises
     page_sizes = limits.resolve(premises.config, premises.machine).page_sizes
-    before: dict[str, Sets] = {}
     unseen: dict[str, int] = {}
     saved: dict[str, str] = {}
     while True:
@@ -238,12 +237,18 @@ async def _audit(
         if not plugin.is_synchronized:
             continue
         members = tuple(plugin.plan.members.values())
-        found = await asyncio.to_thread(audit.differing, members, options.proc, before)
-        plugin.note_differing(found)
+        found = await asyncio.to_thread(audit.differing, members, options.proc)
         if plugin.enforces and (found or plan.updates(plugin.plan)):
-            await asyncio.to_thread(runtime.repair, found)
+
+            def still_differing(suspected: Collection[str] = found.keys()) -> Mapping[str, Sets]:
+                members = plugin.plan.members
+                there = (members[each] for each in suspected if each in members)
+                return audit.differing(there, options.proc)
+
+            await asyncio.to_thread(runtime.repair, still_differing)
+        if not found:
+            plugin.differing = frozenset()
         members = tuple(plugin.plan.members.values())
-        before = {each.seen.id: each.in_force for each in members}
         stray = await asyncio.to_thread(audit.misplaced, members, options.cgroups, page_sizes)
         plugin.note_misplaced(stray, loop.time())
         strangers = pods.running - plugin.plan.members.keys()

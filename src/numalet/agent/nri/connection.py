@@ -84,18 +84,18 @@ class RuntimeConnection:
         if self._session is not None:
             self._session.close()
 
-    def repair(self, found: Mapping[str, Sets]) -> None:
+    def repair(self, still_differing: Callable[[], Mapping[str, Sets]]) -> None:
         """Register a second plugin, which answers Synchronize with all changes, and end it.
 
         The runtime applies an answer while it holds its locks in the right order, which an
-        unsolicited update does not. Blocks.
+        unsolicited update does not. ``still_differing`` returns what differs in the kernel. Blocks.
         """
         try:
             connection = session.connected(self._socket)
         except OSError:
             return
         connection.settimeout(_REPAIR_SECONDS)
-        handlers = dict(self._plugin.repair_handlers(found))
+        handlers = dict(self._plugin.repair_handlers(still_differing))
         synchronize = handlers["Synchronize"]
 
         def answered(payload: bytes) -> bytes:

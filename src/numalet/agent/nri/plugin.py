@@ -68,7 +68,8 @@ class PinningPlugin:
         self.misplaced_bytes = 0
         self._misplaced_since: Mapping[str, float] = {}
         self._misplaced: frozenset[str] = frozenset()
-        self._differing: frozenset[str] = frozenset()
+        self.differing: frozenset[str] = frozenset()
+        """Containers that are counted as differing, until an audit finds none."""
         self._began = began
         self._manifests = manifests
         self._say = say
@@ -100,16 +101,19 @@ class PinningPlugin:
             },
         }
 
-    def repair_handlers(self, found: Mapping[str, Sets]) -> Handlers:
+    def repair_handlers(self, still_differing: Callable[[], Mapping[str, Sets]]) -> Handlers:
         """Handlers of a second connection that answers Synchronize with all repairs.
 
-        ``found`` are settings that differ from those the runtime reports.
+        ``still_differing`` returns containers that the kernel allows more than the plan. It is
+        called when the runtime asks: by then the runtime has applied all earlier answers.
         """
 
         def configure(request: nri.ConfigureRequest) -> Message:
             return nri.ConfigureResponse(events=mask(NriEvent.REMOVE_POD_SANDBOX))
 
         def repair(pods: object, containers: Iterable[SeenContainer]) -> Message:
+            found = still_differing()
+            self._differ(found)
             in_force = {each.id: each.in_force for each in containers} | dict(found)
             self.plan = plan.observed(self.plan, in_force)
             changes = plan.updates(self.plan)
@@ -124,13 +128,12 @@ class PinningPlugin:
             "Shutdown": lambda payload: b"",
         }
 
-    def note_differing(self, found: Mapping[str, Sets]) -> None:
+    def _differ(self, found: Mapping[str, Sets]) -> None:
         """Count and report containers that the kernel allows more than the plan."""
-        with self.lock:
-            new = found.keys() - self._differing
-            self._differing = frozenset(found)
-            for each in new & self.plan.members.keys():
-                self._unpinned(self.plan.members[each].seen, UnpinnedCause.AUDIT)
+        new = found.keys() - self.differing
+        self.differing = frozenset(found)
+        for each in new & self.plan.members.keys():
+            self._unpinned(self.plan.members[each].seen, UnpinnedCause.AUDIT)
 
     def note_misplaced(self, found: Mapping[str, Misplaced], now: float) -> None:
         """Count and report containers with memory that stays on other NUMA nodes than planned."""

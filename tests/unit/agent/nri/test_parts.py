@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -29,11 +28,6 @@ def member(pid: int, cpus: str, nodes: str = "") -> Member:
     return Member(found, ContainerKey("uid-db/app", "app"), planned)
 
 
-def differing(members: list[Member], proc: Path) -> Mapping[str, Sets]:
-    """With settings that are as old as the last audit."""
-    return audit.differing(members, proc, {each.seen.id: each.in_force for each in members})
-
-
 def process(proc: Path, pid: int, cpus: str, of: str = "db-app", nodes: str = "0-1") -> None:
     folder = proc / str(pid)
     folder.mkdir()
@@ -44,20 +38,13 @@ def process(proc: Path, pid: int, cpus: str, of: str = "db-app", nodes: str = "0
 def test_more_cpus_or_nodes_than_planned_are_a_difference(tmp_path: Path) -> None:
     process(tmp_path, 7, "0-15")
     every = Sets(cpu_set.parse("0-15"), frozenset({0, 1}))
-    assert differing([member(7, "4-5")], tmp_path) == {"db-app": every}
-    assert differing([member(7, "0-15", "0")], tmp_path) == {"db-app": every}
-
-
-def test_settings_that_the_runtime_may_still_apply_are_no_difference(tmp_path: Path) -> None:
-    process(tmp_path, 7, "0-15")
-    assert audit.differing([member(7, "4-5")], tmp_path, {}) == {}
-    before = {"db-app": Sets(cpu_set.parse("0-15"))}
-    assert audit.differing([member(7, "4-5")], tmp_path, before) == {}
+    assert audit.differing([member(7, "4-5")], tmp_path) == {"db-app": every}
+    assert audit.differing([member(7, "0-15", "0")], tmp_path) == {"db-app": every}
 
 
 def test_fewer_cpus_are_the_programs_own_choice(tmp_path: Path) -> None:
     process(tmp_path, 7, "4")
-    assert differing([member(7, "4-5", "0-1")], tmp_path) == {}
+    assert audit.differing([member(7, "4-5", "0-1")], tmp_path) == {}
 
 
 def test_what_is_unknown_or_another_process_is_no_difference(tmp_path: Path) -> None:
@@ -70,9 +57,9 @@ def test_what_is_unknown_or_another_process_is_no_difference(tmp_path: Path) -> 
         member(9, "4-5"),
         member(7, ""),
     ]
-    assert differing(members, tmp_path) == {}
+    assert audit.differing(members, tmp_path) == {}
     (tmp_path / "8" / "status").unlink()
-    assert differing([member(8, "4-5")], tmp_path) == {}
+    assert audit.differing([member(8, "4-5")], tmp_path) == {}
 
 
 def group(folder: Path, stat: str, container: str = "0a" * 32) -> Path:

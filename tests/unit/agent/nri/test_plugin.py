@@ -110,7 +110,9 @@ class Runtime:
         asked = nri.SynchronizeRequest(
             pods=self.sandboxes.values(), containers=self.containers.values()
         )
-        payload = self.plugin.repair_handlers(found or {})["Synchronize"](asked.SerializeToString())
+        payload = self.plugin.repair_handlers(lambda: found or {})["Synchronize"](
+            asked.SerializeToString()
+        )
         self.update(nri.SynchronizeResponse.FromString(payload).update)
 
     def update(self, updates: Iterable[nri.ContainerUpdate]) -> None:
@@ -262,12 +264,18 @@ def test_what_the_kernel_shows_is_repaired(runtime: Runtime) -> None:
     app = runtime.create(runtime.sandbox("db"))
     had = runtime.sets(app)
     found = {app.id: Sets(cpu_set.parse(EVERY_CPU), frozenset({0, 1}))}
-    runtime.plugin.note_differing(found)
-    runtime.plugin.note_differing(found)
-    assert runtime.plugin.counts.unpinned_starts["audit"] == 1
     runtime.containers[app.id].linux.resources.cpu.cpus = "9"
     runtime.repair(found)
     assert runtime.sets(app) == had
+    runtime.repair(found)
+    assert runtime.plugin.counts.unpinned_starts["audit"] == 1
+
+
+def test_what_the_runtime_has_applied_meanwhile_is_not_reported(runtime: Runtime) -> None:
+    runtime.create(runtime.sandbox("db"))
+    runtime.repair({})
+    assert runtime.plugin.counts.unpinned_starts["audit"] == 0
+    assert runtime.told == []
 
 
 def test_memory_that_stays_elsewhere_is_reported_once(runtime: Runtime) -> None:
@@ -339,7 +347,7 @@ def test_parts_of_a_large_list_are_one_list(runtime: Runtime) -> None:
 def test_it_asks_for_the_events_it_handles_and_never_for_all(runtime: Runtime) -> None:
     payload = runtime.handlers["Configure"](nri.ConfigureRequest().SerializeToString())
     assert nri.ConfigureResponse.FromString(payload).events == EVENTS == 0x6CF
-    repairing = runtime.plugin.repair_handlers({})["Configure"](b"")
+    repairing = runtime.plugin.repair_handlers(dict)["Configure"](b"")
     assert nri.ConfigureResponse.FromString(repairing).events == 4
     assert mask(NriEvent.REMOVE_POD_SANDBOX) == 4
 
