@@ -16,6 +16,7 @@ from numalet.core.config.rules import (
     CpuPolicy,
     MemoryPolicy,
     NodeRules,
+    Scope,
     StartRefused,
     StartStage,
     TopologyPolicy,
@@ -23,7 +24,8 @@ from numalet.core.config.rules import (
 from numalet.core.findings.managers import CpuManagerReservingWouldHang
 from numalet.core.hints.fitness import FAR, Distances
 from numalet.core.hints.provider import Indifferent, NoPlacement
-from numalet.core.managers.cpu import static_policy, topology
+from numalet.core.managers.cpu import confinement, static_policy, topology
+from numalet.core.managers.cpu.confinement import Confinement, SharedLedger, Spread
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.cpu.pod_pool import CpuPodPools
 from numalet.core.managers.cpu.static_policy import CpuStaticPolicy as StaticCpuPolicy
@@ -112,6 +114,30 @@ def asking(staff: Roster, plugins: PreferredDevices) -> Roster:
     return replace(staff, slots=slots, plugins=plugins)
 
 
+def choosing(
+    staff: Roster, policy: TopologyPolicy | None = None, scope: Scope | None = None
+) -> Roster:
+    """Return the roster with another topology policy or scope, for the decision on one pod."""
+    before = staff.rules.topology
+    topology = replace(before, policy=policy or before.policy, scope=scope or before.scope)
+    if topology == before:
+        return staff
+    rules = replace(staff.rules, topology=topology)
+    return replace(staff, rules=rules, distances=distances(rules))
+
+
+def confining(staff: Roster, spread: Spread = Spread.ANY) -> Roster:
+    """Return the roster with the manager of confined pods, if there is a shared pool."""
+    if staff.static_cpus is None:
+        return staff
+    manager = Confinement(staff.static_cpus, spread)
+    slot = ManagerSlot(
+        confinement.PROVIDER, manager, _shared_ledger, _with_confined, forgets=manager
+    )
+    others = [each for each in staff.slots if each.provider != slot.provider]
+    return replace(staff, slots=(*others, slot))
+
+
 def _static_cpus(rules: NodeRules) -> StaticCpuPolicy | Finding | None:
     match rules.cpu.policy:
         case CpuPolicy.NONE:
@@ -189,6 +215,15 @@ def _cpu_ledger(snapshot: Snapshot) -> CpuLedger:
 
 def _with_cpu_ledger(snapshot: Snapshot, ledger: CpuLedger) -> Snapshot:
     return replace(snapshot, cpu=ledger)
+
+
+def _shared_ledger(snapshot: Snapshot) -> SharedLedger:
+    return SharedLedger(snapshot.cpu, snapshot.extra_ledgers.get(confinement.PROVIDER, {}))
+
+
+def _with_confined(snapshot: Snapshot, ledger: SharedLedger) -> Snapshot:
+    extra = {**snapshot.extra_ledgers, confinement.PROVIDER: ledger.confined}
+    return replace(snapshot, extra_ledgers=extra)
 
 
 def _memory_ledger(snapshot: Snapshot) -> MemoryLedger:

@@ -187,3 +187,27 @@ class NoCpusOnNodes(Value):
     brief: ClassVar[str] = "nodes without CPUs: {nodes}"
     mask: NumaMask
     nodes: NumaMask
+
+
+class NoRoomToShare(Value):
+    """No NUMA node has enough shared CPUs that other confined pods did not request."""
+
+    code: ClassVar[str] = "cpu/no-room-to-share"
+    sentence: ClassVar[str] = (
+        "The pod requests {requested_milli}m of the shared CPUs of one NUMA node; the most that a "
+        "node has is {available_milli}m."
+    )
+    requested_milli: int
+    available_milli: int
+
+
+class ConfinedPodsNeedThem(Value):
+    """The exclusive CPUs would leave the confined pods of a NUMA node fewer than they requested."""
+
+    code: ClassVar[str] = "cpu/confined-pods-need-them"
+    sentence: ClassVar[str] = (
+        "Exclusive CPUs of NUMA node {node_id} would leave its confined pods {missing_milli}m less "
+        "than they requested."
+    )
+    node_id: int
+    missing_milli: int
