@@ -21,6 +21,7 @@ from cli.commands import Runner
 from cluster import accounts, guaranteed_pods, manifests
 from cluster.manifests import Permission
 from numalet.agent.nri import reporting
+from numalet.agent.nri.choices import EventReason
 from numalet.agent.nri.following import FollowedPods
 from numalet.agent.nri.seen import SeenPod
 from numalet.agent.publish import publisher
@@ -119,7 +120,9 @@ async def follow(to: Access, plane: ControlPlane, said: Said) -> None:
 async def pin(to: Access, plane: ControlPlane, said: Said) -> None:
     """Follow the pods of a node and write an event, as the plugin of a runtime does."""
     reports: reporting.Reports = asyncio.Queue()
-    reports.put_nowait((SeenPod("sandbox", "uid", "default", "pinned"), "runs unpinned"))
+    reports.put_nowait(
+        (SeenPod("sandbox", "uid", "default", "pinned"), "runs unpinned", EventReason.UNPINNED)
+    )
     pods = FollowedPods()
 
     def say(line: LogLine) -> None:

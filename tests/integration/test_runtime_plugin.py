@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import random
 import socket
 import tempfile
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 from pathlib import Path
 
+import grpc
 import pytest
 
 from numalet.agent.nri.choices import EVENTS
+from numalet.core.checkpoint import cpu_file, memory_file
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.managers.memory.ledger import MemoryLedger
 from numalet.core.model import cpu_set
+from numalet.io.rpc import methods
 from numalet.io.rpc import nri_v1alpha1_pb2 as nri
+from numalet.io.rpc import pod_resources_v1_pb2 as v1
 from numalet.io.rpc import ttrpc_pb2 as ttrpc
 from running.fake_api_server import FakeApiServer
 from running.fake_runtime import (
@@ -25,6 +33,7 @@ from running.fake_runtime import (
     PLUGIN,
     FakeRuntime,
     container,
+    event,
     request,
     sandbox,
 )
@@ -113,9 +122,9 @@ def runtime(folder: Path) -> Iterator[Runtime]:
     made.close()
 
 
-def words(folder: Path, *more: str) -> tuple[str, ...]:
+def words(folder: Path, *more: str, mode: str = "enforce") -> tuple[str, ...]:
     paths = ("--socket", str(folder / "nri.sock"), "--root", str(folder / "root"))
-    return ("nri", "--mode", "enforce", *MACHINE, *paths, *more)
+    return ("nri", "--mode", mode, *MACHINE, *paths, *more)
 
 
 def test_it_pins_comes_back_and_repairs(folder: Path, runtime: Runtime) -> None:
@@ -269,5 +278,176 @@ def is_shared(pod: nri.PodSandbox) -> bool:
 def test_wrong_options_are_named(folder: Path, more: tuple[str, str], problem: str) -> None:
     plugin = SaidProgram(*words(folder, *more))
     plugin.until_said(problem)
+    assert plugin.process.wait(200) == 2
+    plugin.kill()
+
+
+PERMISSIONS = """\
+apiVersion: numalet.dev/v1alpha1
+kind: WorkloadPermissions
+namespaces:
+- name: default
+  permits: {placement: [one-numa-node], cpus: [exclusive]}
+"""
+
+
+def test_pods_choose_what_their_namespace_may(folder: Path, runtime: Runtime) -> None:
+    events = "/api/v1/namespaces/default/events"
+    (folder / "permissions.yaml").write_text(PERMISSIONS)
+
+    def scene(kubeconfig: Path) -> None:
+        more = ("--permissions", str(folder / "permissions.yaml"), "--kubeconfig", str(kubeconfig))
+        plugin = SaidProgram(*words(folder, *more))
+        try:
+            main = runtime.connection()
+            web = sandbox("web", BURSTABLE, numalet_dev__placement="one-numa-node")
+            app = sandbox("app", BURSTABLE, numalet_dev__cpus="exclusive")
+            out = sandbox("out", numalet_dev__placement="ignore")
+            for pod in (web, app, out):
+                main.answer("StateChange", event(1, pod), nri.UpdatesResponse)
+            confined, own = runtime.create(main, web, cpu=1), runtime.create(main, app, cpu=3)
+            assert len(runtime.cpus(own)) == 3
+            node = min(runtime.cpus(confined)) // 16
+            on_node = frozenset(range(node * 16, node * 16 + 16))
+            assert runtime.cpus(confined) == on_node - runtime.cpus(own)
+            assert confined.linux.resources.cpu.mems == str(node)
+            # The annotation is ignored: the pod is pinned.
+            assert len(runtime.cpus(runtime.create(main, out))) == 2
+            plugin.until_said("is not permitted in this namespace")
+            plugin.until_said("Event not written")
+            assert plugin.end() == 0
+        finally:
+            plugin.kill()
+
+    async def beside_a_cluster() -> list[bytes]:
+        server = FakeApiServer()
+        await server.start()
+        server.refused[events] = 403
+        try:
+            await asyncio.to_thread(scene, server.write_kubeconfig(folder / "kubeconfig"))
+        finally:
+            await server.stop()
+        return [each.body for each in server.requests if each.path == events]
+
+    (written,) = map(json.loads, asyncio.run(beside_a_cluster()))
+    assert (written["involvedObject"]["name"], written["reason"]) == ("out", "AnnotationIgnored")
+    assert written["message"].endswith("expected one of: one-numa-node")
+
+
+def test_in_mode_shared_only_nothing_is_refused(folder: Path, runtime: Runtime) -> None:
+    plugin = SaidProgram(*words(folder, mode="shared-only"))
+    try:
+        main = runtime.connection()
+        made = [runtime.create(main, sandbox(f"p{at}"), cpu=12) for at in range(5)]
+        nodes = [runtime.cpus(each) for each in made]
+        # Four fit on a node each; for the fifth no node has room.
+        assert len(set(map(len, nodes[:4]))) == 1
+        assert frozenset().union(*nodes[:4]) == nodes[4] == frozenset(range(64))
+        assert all(not one & other for one, other in combinations(nodes[:4], 2))
+        assert plugin.end() == 0
+    finally:
+        plugin.kill()
+    # In the other mode they get exclusive CPUs, the first ones first.
+    plugin = SaidProgram(*words(folder, "--no-room", "unpinned"))
+    try:
+        runtime.connection()
+        own = [runtime.cpus(each) for each in made[:4]]
+        assert list(map(len, own)) == [12] * 4
+        assert all(one <= before for one, before in zip(own, nodes[:4], strict=True))
+    finally:
+        plugin.kill()
+
+
+@contextlib.contextmanager
+def kubelet(
+    root: Path, allocatable: v1.AllocatableResourcesResponse, listed: v1.ListPodResourcesResponse
+) -> Iterator[None]:
+    """A kubelet's PodResources API below its root directory."""
+    (root / "pod-resources").mkdir(parents=True)
+    server = grpc.server(ThreadPoolExecutor(2))
+    answers = {methods.GET_ALLOCATABLE: allocatable, methods.LIST: listed}
+    handlers = [(method, lambda *_, answer=each: answer) for method, each in answers.items()]
+    server.add_generic_rpc_handlers(methods.services(handlers))  # type: ignore[arg-type]
+    server.add_insecure_port(f"unix:{root}/pod-resources/kubelet.sock")
+    server.start()
+    try:
+        yield
+    finally:
+        server.stop(None).wait()
+
+
+def test_cpus_and_memory_are_next_to_the_device(folder: Path, runtime: Runtime) -> None:
+    gpus = [
+        v1.ContainerDevices(
+            resource_name="nvidia.com/gpu",
+            device_ids=[f"gpu{at}"],
+            topology=v1.TopologyInfo(nodes=[v1.NUMANode(ID=at)]),
+        )
+        for at in range(4)
+    ]
+    train = v1.PodResources(
+        name="train",
+        namespace="default",
+        containers=[v1.ContainerResources(name="app", devices=[gpus[2]])],
+    )
+    answers = (
+        v1.AllocatableResourcesResponse(devices=gpus),
+        v1.ListPodResourcesResponse(pod_resources=[train]),
+    )
+    root = folder / "kubelet"
+    with kubelet(root, *answers):
+        plugin = SaidProgram(*words(folder, "--kubelet-root", str(root)))
+        try:
+            main = runtime.connection()
+            app = runtime.create(main, sandbox("train"), cpu=4)
+            assert runtime.cpus(app) <= frozenset(range(32, 48))
+            assert app.linux.resources.cpu.mems == "2"
+        finally:
+            plugin.kill()
+
+
+def test_beside_a_kubelet_with_managers_it_only_observes(folder: Path, runtime: Runtime) -> None:
+    answers = (v1.AllocatableResourcesResponse(cpu_ids=[1, 2]), v1.ListPodResourcesResponse())
+    root = folder / "kubelet"
+    with kubelet(root, *answers):
+        plugin = SaidProgram(*words(folder, "--kubelet-root", str(root)))
+        try:
+            plugin.until_said("the kubelet's cpuManagerPolicy is static")
+            main = runtime.connection()
+            assert not runtime.cpus(runtime.create(main, sandbox("db")))
+        finally:
+            plugin.kill()
+
+
+@pytest.mark.parametrize(
+    ("policies", "why"),
+    [
+        (("static", "None"), "the kubelet's cpuManagerPolicy is static"),
+        (("none", "Static"), "the kubelet's memoryManagerPolicy is Static"),
+    ],
+)
+def test_the_state_files_of_a_kubelet_show_its_managers(
+    folder: Path, runtime: Runtime, policies: tuple[str, str], why: str
+) -> None:
+    root = folder / "kubelet"
+    root.mkdir()
+    cpu_policy, memory_policy = policies
+    (root / cpu_file.FILE_NAME).write_text(cpu_file.write(cpu_policy, CpuLedger()))
+    nothing = MemoryLedger({}, {})
+    (root / memory_file.FILE_NAME).write_text(memory_file.write(memory_policy, nothing))
+    plugin = SaidProgram(*words(folder, "--kubelet-root", str(root)))
+    try:
+        plugin.until_said(why)
+        main = runtime.connection()
+        assert not runtime.cpus(runtime.create(main, sandbox("db")))
+    finally:
+        plugin.kill()
+
+
+def test_a_wrong_file_of_permissions_is_named(folder: Path) -> None:
+    path = folder / "permissions.yaml"
+    path.write_text(PERMISSIONS.replace("exclusive", "all"))
+    plugin = SaidProgram(*words(folder, "--permissions", str(path)))
+    plugin.until_said("$.namespaces[0].permits.cpus[0]: unknown value 'all'")
     assert plugin.process.wait(200) == 2
     plugin.kill()

@@ -94,9 +94,15 @@ def sandbox(name: str, parent: str = GUARANTEED, **annotations: str) -> nri.PodS
         name=name,
         uid=f"uid-{name}",
         namespace="default",
-        annotations={key.replace("__", "/").replace("_", "."): v for key, v in annotations.items()},
+        annotations={_annotation(key): text for key, text in annotations.items()},
         linux=nri.LinuxPodSandbox(cgroup_parent=f"{parent}uid-{name}"),
     )
+
+
+def _annotation(argument: str) -> str:
+    """Return ``numalet.dev/no-room`` for ``numalet_dev__no_room``."""
+    domain, _, name = argument.partition("__")
+    return f"{domain.replace('_', '.')}/{name.replace('_', '-')}"
 
 
 def container(

@@ -21,6 +21,9 @@ EPILOG = """Examples:
   # the same, and a pod without room runs in the shared pool, reported and counted
   numalet nri --mode enforce --no-room unpinned --metrics 9100
 
+  # no exclusive CPUs: each pod on one NUMA node if its limits fit there
+  numalet nri --mode shared-only -c kubelet.yaml
+
 The runtime skips a plugin that is late or gone, and starts the container unpinned. Such containers
 are found within seconds, counted and pinned; the time before is not protected. The kubelet's own
 CPU Manager and Memory Manager must be off, else the command only observes.
@@ -34,6 +37,7 @@ _SOCKET: Final = Path("/var/run/nri/nri.sock")
 
 class ModeOption(StrEnum):
     AUDIT = "audit"
+    SHARED_ONLY = "shared-only"
     ENFORCE = "enforce"
 
 
@@ -44,7 +48,10 @@ class NoRoomOption(StrEnum):
 
 class NriOptions(Options):
     mode: ModeOption = option(
-        "audit changes nothing and reports what enforce would do.", default=ModeOption.AUDIT
+        "audit changes nothing and reports what enforce would do. shared-only gives no exclusive"
+        " CPUs and refuses nothing: a pod whose limits fit runs on the shared CPUs of one NUMA"
+        " node, other pods on all shared CPUs.",
+        default=ModeOption.AUDIT,
     )
     no_room: NoRoomOption = option(
         "A container that the node has no room for: its creation fails and the kubelet tries again,"
@@ -56,6 +63,9 @@ class NriOptions(Options):
         " configuration fitted to the machine.",
         "FILE",
         "-c",
+    )
+    permissions: Path | None = option(
+        "WorkloadPermissions: which annotations pods may have, by namespace. Default: none.", "FILE"
     )
     machine: MachineOptions
     kubeconfig: Path | None = option(
@@ -99,8 +109,9 @@ def nri(options: NriOptions) -> None:
     """Give containers CPUs and NUMA nodes through containerd or CRI-O, next to a kubelet."""
     import os
 
-    from numalet.agent.nri import command
-    from numalet.agent.nri.choices import Mode, NoRoom, PinningChoice
+    from numalet.agent.nri import command, pod_annotations
+    from numalet.agent.nri.choices import Mode, PinningChoice
+    from numalet.agent.nri.pod_annotations import NOTHING_PERMITTED, NoRoom
     from numalet.core.model import input_error
     from numalet.core.model.findings import Location
     from numalet.io.kube_api import access
@@ -109,12 +120,16 @@ def nri(options: NriOptions) -> None:
         raise input_error.Invalid(
             f"invalid index {options.index!r}", expected="two digits", where=Location("--index")
         ).bad_input()
-    kubeconfig = options.kubeconfig
+    kubeconfig, permissions = options.kubeconfig, options.permissions
     cluster = access.in_cluster(os.environ) if kubeconfig is None else access.of(kubeconfig)
     command.run(
         command.NriOptions(
             root=options.root.absolute(),
-            choice=PinningChoice(Mode(options.mode.value), NoRoom(options.no_room.value)),
+            choice=PinningChoice(
+                Mode(options.mode.value),
+                NoRoom(options.no_room.value),
+                NOTHING_PERMITTED if permissions is None else pod_annotations.read(permissions),
+            ),
             socket=options.socket,
             index=options.index,
             config_file=options.config,

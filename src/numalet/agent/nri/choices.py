@@ -6,6 +6,8 @@ from collections import Counter
 from enum import Enum
 from typing import Final
 
+from numalet.agent.nri.pod_annotations import NOTHING_PERMITTED, NoRoom, Permissions
+from numalet.core.model.machine_queries import NodeClass
 from numalet.core.model.value import Mutable, Value, field
 
 
@@ -33,19 +35,18 @@ EVENTS: Final = mask(*NriEvent)
 class Mode(Enum):
     AUDIT = "audit"
     """Decide and report, and change nothing."""
+    SHARED_ONLY = "shared-only"
+    """Confine containers to shared CPUs, give no exclusive ones, and refuse nothing."""
     ENFORCE = "enforce"
 
 
-class NoRoom(Enum):
-    """What happens with a container that the node has no room for."""
-
-    REJECT = "reject"
-    UNPINNED = "unpinned"
-
-
 class PinningChoice(Value):
+    """``memory_nodes`` are the classes of NUMA nodes of pods that choose none, if some pod may."""
+
     mode: Mode = Mode.AUDIT
     no_room: NoRoom = NoRoom.REJECT
+    permissions: Permissions = NOTHING_PERMITTED
+    memory_nodes: frozenset[NodeClass] | None = None
 
 
 class UnpinnedCause(Enum):
@@ -74,6 +75,8 @@ class EventReason(Enum):
 
     UNPINNED = "Unpinned"
     MISPLACED = "MemoryMisplaced"
+    ANNOTATION_IGNORED = "AnnotationIgnored"
+    DEVICES_UNKNOWN = "DevicesUnknown"
 
 
 class PinningCounts(Mutable):
@@ -83,6 +86,8 @@ class PinningCounts(Mutable):
     """By the value of ``UnpinnedCause``."""
     repaired: int = 0
     misplaced: int = 0
+    unknown_devices: int = 0
+    """Decisions without devices that a pod has."""
     calls: int = 0
     call_seconds: float = 0.0
     longest_call_seconds: float = 0.0

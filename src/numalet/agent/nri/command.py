@@ -19,19 +19,22 @@ from numalet.agent.controller import recovery
 from numalet.agent.controller import settings as agent_settings
 from numalet.agent.controller.settings import AgentOptions, AgentSettings, RuntimeKind
 from numalet.agent.host import kubelet_containers, logs
-from numalet.agent.nri import audit, plan
+from numalet.agent.nri import audit, kubelet_devices, plan
 from numalet.agent.nri import reporting as pod_events
 from numalet.agent.nri.choices import EventReason, PinningChoice
 from numalet.agent.nri.connection import RuntimeConnection
 from numalet.agent.nri.following import FollowedPods
+from numalet.agent.nri.kubelet_devices import DeviceReader, KubeletDevices
 from numalet.agent.nri.metrics import PinningMetrics
 from numalet.agent.nri.plugin import PinningPlugin, Report
 from numalet.agent.nri.reporting import Reports
 from numalet.agent.nri.seen import SeenPod, Sets
+from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.config.rules import CpuPolicy, MemoryPolicy
 from numalet.core.enforcement import limits
 from numalet.core.model import input_error
-from numalet.core.model.findings import Location
+from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.machine_queries import NodeClass
 from numalet.core.model.value import Value, field, replace
 from numalet.io import kubelets, os_problem
 from numalet.io.files import state_directory
@@ -137,6 +140,16 @@ async def _work(
         loop.call_soon_threadsafe(reports.put_nowait, (pod, text, reason))
 
     plugin = _plugin(options, settings, pods, say, report)
+    devices = DeviceReader(settings.kubelet_root, settings.premises.machine, say)
+    plugin.devices = lambda: devices.latest
+    plugin.announced = lambda pod: loop.call_soon_threadsafe(
+        devices.announce, pod.namespace, pod.name
+    )
+
+    def devices_changed(found: KubeletDevices) -> None:
+        if found.manager:
+            plugin.observe_only(found.manager)
+
     runtime = RuntimeConnection(options.socket, options.index, plugin, say)
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -161,6 +174,10 @@ async def _work(
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_PODS_WITHIN_SECONDS):
                     await pods.are_known.wait()
+        # The containers that already run are decided on with their devices.
+        await devices.read()
+        tasks.append(group.create_task(devices.follow(options.audit_seconds, devices_changed)))
+        devices_changed(devices.latest)
         tasks.append(group.create_task(runtime.stay_connected()))
         tasks.append(group.create_task(_audit(options, settings, plugin, pods, runtime)))
         await stopped.wait()
@@ -183,30 +200,47 @@ def _plugin(
         constraints_are_asked=False,
         critical_pods_evict=False,
     )
+    choice, classes = options.choice, behaviour.memory_node_classes
+    if classes is not None and choice.permissions.memory_classes:
+        # The engine needs to know the memory of every class that some pod may get.
+        choice = replace(choice, memory_nodes=frozenset(classes))
+        every = choice.permissions.memory_classes.union(classes)
+        behaviour = replace(
+            behaviour, memory_node_classes=tuple(each for each in NodeClass if each in every)
+        )
     premises = replace(settings.premises, behaviour=behaviour, root=str(options.root))
     began = recovery.start_node(premises, {}).node
     before = recovery.start_node(premises, state_directory.read(options.root).files)
     for each in before.findings:
         say(log_line.of_finding(each))
+    plugin = PinningPlugin(began, before.node.snapshot, choice, lambda: pods.by_uid, say, report)
     foreign = _kubelet_manager(settings, options.proc)
     if foreign:
-        say(LogLine("Only observing", {"why": foreign}, is_error=True))
-    return PinningPlugin(
-        began, before.node.snapshot, options.choice, lambda: pods.by_uid, say, report, foreign
-    )
+        plugin.observe_only(foreign)
+    return plugin
 
 
 def _kubelet_manager(settings: AgentSettings, proc: Path) -> str:
-    """Return which manager of this node's kubelet pins containers, or nothing."""
-    if kubelets.process_of(settings.kubelet_root, proc) is None:
-        return ""
-    reader = agent_settings.configuration_reader(replace(settings, config_file=None), proc)
-    config = reader.read().premises.config
-    if config.cpu_manager_policy == CpuPolicy.STATIC.value:
-        return "the kubelet's cpuManagerPolicy is static"
-    if config.memory_manager_policy == MemoryPolicy.STATIC.value:
-        return "the kubelet's memoryManagerPolicy is Static"
-    return ""
+    """Return which manager of this node's kubelet pins containers, or nothing.
+
+    Its PodResources answers say the same later; here are its configuration and its state files.
+    """
+    found = set[str | None]()
+    if kubelets.process_of(settings.kubelet_root, proc) is not None:
+        reader = agent_settings.configuration_reader(replace(settings, config_file=None), proc)
+        config = reader.read().premises.config
+        found |= {config.cpu_manager_policy, config.memory_manager_policy}
+    with contextlib.suppress(BadInput):
+        files = state_directory.read(settings.kubelet_root).files
+        cpus = cpu_file.read(files.get(cpu_file.FILE_NAME, ""))
+        if not isinstance(cpus, Finding):
+            found.add(cpus.document.policy_name)
+        memory = memory_file.read(files.get(memory_file.FILE_NAME, ""))
+        if not isinstance(memory, Finding):
+            found.add(memory.policy_name)
+    if CpuPolicy.STATIC.value in found:
+        return kubelet_devices.STATIC_CPUS
+    return kubelet_devices.STATIC_MEMORY if MemoryPolicy.STATIC.value in found else ""
 
 
 def _lock_memory(say: Callable[[LogLine], None]) -> None:

@@ -47,6 +47,11 @@ class PinningMetrics(Collector):
         yield CounterMetricFamily(
             "numalet_nri_call_seconds", "Time of all answers.", value=counts.call_seconds
         )
+        yield CounterMetricFamily(
+            "numalet_nri_unknown_devices",
+            "Decisions on pods whose devices the kubelet had not named in time.",
+            value=counts.unknown_devices,
+        )
         for name, text, value in (
             ("connected", "Whether the runtime calls the plugin.", plugin.is_synchronized),
             ("enforcing", "Whether the plugin changes containers.", plugin.enforces),

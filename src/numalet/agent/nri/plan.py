@@ -6,11 +6,15 @@ each allocation shrinks it for all of them, and each release grows it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from numalet.agent.nri import deciding, kubelet_devices
+from numalet.agent.nri.deciding import ENFORCED, Refusal, Terms
+from numalet.agent.nri.kubelet_devices import NO_DEVICES, KubeletDevices, OfPod
 from numalet.agent.nri.seen import Record, SeenContainer, SeenPod, Sets
 from numalet.core.admission import roster
-from numalet.core.admission.reasons import Rejection
+from numalet.core.managers.cpu import confinement, cpu_mask
+from numalet.core.managers.cpu.confinement import Confined
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.memory.ledger import Blocks, MemoryLedger
 from numalet.core.model import cpu_set
@@ -38,31 +42,35 @@ class Plan(Value):
     """``members`` are by container id, ``sandboxes`` by sandbox id."""
 
     node: Node
+    terms: Terms = ENFORCED
     members: Mapping[str, Member] = field(default_factory=dict)
     sandboxes: Mapping[str, SeenPod] = field(default_factory=dict)
 
 
-class PoolWouldBeEmpty(Value):
-    """The pod would take the last CPU of the shared pool, which other containers need."""
-
-    message: str = "the shared pool would be empty: every container without exclusive CPUs needs it"
-
-
 class Created(Value):
-    """``refused`` says why a container got nothing; it is in the shared pool then."""
+    """``refused`` says why a container got nothing; it is in the shared pool then.
+
+    ``unknown_devices`` are resources whose devices were not known, so the decision ignored them.
+    """
 
     plan: Plan
     wanted: Sets
     record: Record | None = None
-    refused: Rejection | PoolWouldBeEmpty | None = None
+    refused: Refusal | None = None
+    unknown_devices: Sequence[str] = ()
 
 
-def created(plan: Plan, seen: SeenContainer, manifest: Pod | None) -> Created:
+def created(
+    plan: Plan, seen: SeenContainer, manifest: Pod | None, devices: KubeletDevices = NO_DEVICES
+) -> Created:
     """Decide on a container that is about to be created."""
     plan = _with_sandbox(plan, seen.pod)
     pod = _workload(seen, manifest)
     key = ContainerKey(pod.uid, seen.name)
-    node, refused = (plan.node, None) if seen.pod.is_ignored else _admitted(plan.node, pod)
+    node, refused, unknown = plan.node, None, []
+    if not seen.pod.is_ignored and pod.uid not in node.snapshot.pods:
+        unknown = kubelet_devices.unknown_of(pod, _devices_of(seen.pod, devices), devices)
+        node, refused = _admitted(node, pod, plan.terms, seen.pod, devices)
     if refused is None and key.pod_uid in node.snapshot.pods:
         node = node.container_started(key)
     member = Member(seen, key, Sets())
@@ -70,7 +78,7 @@ def created(plan: Plan, seen: SeenContainer, manifest: Pod | None) -> Created:
     wanted = _wanted(plan, member)
     members = {**plan.members, seen.id: replace(member, in_force=wanted)}
     plan = replace(plan, members=members)
-    return Created(plan, wanted, _record(node.snapshot, key), refused)
+    return Created(plan, wanted, _record(node.snapshot, key), refused, unknown)
 
 
 def updates(plan: Plan) -> Mapping[str, Sets]:
@@ -137,6 +145,8 @@ def rebuilt(
     pods: Iterable[SeenPod],
     seen: Iterable[SeenContainer],
     manifests: Manifests,
+    terms: Terms = ENFORCED,
+    devices: KubeletDevices = NO_DEVICES,
 ) -> Plan:
     """Return the plan for the containers that a runtime has.
 
@@ -145,7 +155,8 @@ def rebuilt(
     """
     sandboxes = {each.sandbox_id: each for each in pods}
     seen = tuple(seen)
-    node = began.at(_restored(began, before, sandboxes, seen))
+    # Until all are decided, the records of those that follow are not stale.
+    node = began.at(_restored(began, before, sandboxes, seen)).awaiting_sources()
     members = {}
     for each in seen:
         pod = _workload(each, manifests.get(each.pod.uid))
@@ -156,12 +167,13 @@ def rebuilt(
         members[each.id] = Member(each, key, each.in_force)
         if each.pod.is_ignored:
             continue
-        node, refused = _admitted(node, pod)
-        if refused is not None and any(_holds(node.snapshot, each) for each in pod.keys):
-            node = node.keep_active(pod)
+        if pod.uid not in node.snapshot.pods:
+            node, refused = _admitted(node, pod, terms, each.pod, devices)
+            if refused is not None and any(deciding.holds(node.snapshot, key) for key in pod.keys):
+                node = node.keep_active(pod)
         if pod.uid in node.snapshot.pods:
             node = node.container_started(key)
-    return Plan(node.release_stale(), members, sandboxes)
+    return Plan(node.sources_ready(), terms, members, sandboxes)
 
 
 def _restored(
@@ -173,6 +185,7 @@ def _restored(
     alive = {each.uid for each in sandboxes.values()}
     cpus: dict[str, dict[str, CpuSet]] = {}
     blocks: dict[str, dict[str, Blocks]] = {}
+    confined: dict[str, Confined] = {}
 
     def hold(key: ContainerKey, held: CpuSet, memory: Blocks) -> None:
         if held:
@@ -187,7 +200,11 @@ def _restored(
         if each.record is not None:
             key = ContainerKey(each.record.pod_uid, each.name)
             hold(key, cpu_set.parse(each.record.cpus), each.record.memory)
+            if each.record.confined is not None:
+                confined[key.pod_uid] = each.record.confined
     staff, snapshot = began.roster, began.snapshot
+    if confined:
+        snapshot = replace(snapshot, extra_ledgers={confinement.PROVIDER: confined})
     if staff.static_cpus is not None:
         ledger, _ = rebase.rebased_cpus(CpuLedger(exclusive=cpus), staff.static_cpus)
         snapshot = replace(snapshot, cpu=ledger)
@@ -198,20 +215,17 @@ def _restored(
     return snapshot
 
 
-def _holds(snapshot: Snapshot, key: ContainerKey) -> bool:
-    place = placement.of_container(snapshot, *key)
-    return bool(place.cpus or place.memory)
+def _admitted(
+    node: Node, pod: Pod, terms: Terms, seen: SeenPod, devices: KubeletDevices
+) -> tuple[Node, Refusal | None]:
+    held = _devices_of(seen, devices)
+    given, shown = kubelet_devices.with_devices(node, pod, held, devices)
+    after, refused = deciding.admitted(given, pod, terms, seen.choice, shown)
+    return (node if refused else after), refused
 
 
-def _admitted(node: Node, pod: Pod) -> tuple[Node, Rejection | PoolWouldBeEmpty | None]:
-    if pod.uid in node.snapshot.pods:
-        return node, None
-    after, decision = node.admit(pod)
-    if decision.rejection is not None:
-        return node, decision.rejection
-    if node.snapshot.cpu.default and not after.snapshot.cpu.default:
-        return node, PoolWouldBeEmpty()
-    return after, None
+def _devices_of(pod: SeenPod, devices: KubeletDevices) -> OfPod:
+    return devices.held.get((pod.namespace, pod.name), {})
 
 
 def _workload(seen: SeenContainer, manifest: Pod | None) -> Pod:
@@ -224,11 +238,19 @@ def _workload(seen: SeenContainer, manifest: Pod | None) -> Pod:
 def _wanted(plan: Plan, member: Member) -> Sets:
     if member.seen.pod.is_ignored:
         return Sets()
-    snapshot = plan.node.snapshot
-    return Sets(
-        placement.cpus(snapshot, *member.key),
-        frozenset(placement.memory_nodes(snapshot, *member.key)),
-    )
+    snapshot, policy = plan.node.snapshot, plan.node.roster.static_cpus
+    cpus = placement.cpus(snapshot, *member.key)
+    confined = _confined(snapshot, member.key)
+    if policy is not None and confined is not None and cpus == snapshot.cpu.default:
+        # Without CPUs of its node in the pool, it still needs some.
+        node_cpus = cpu_mask.to_set(confinement.cpus_of(policy, confined.node_id))
+        cpus = cpus & node_cpus or cpus
+    return Sets(cpus, frozenset(placement.memory_nodes(snapshot, *member.key)))
+
+
+def _confined(snapshot: Snapshot, key: ContainerKey) -> Confined | None:
+    ledger: Mapping[str, Confined] = snapshot.extra_ledgers.get(confinement.PROVIDER, {})
+    return ledger.get(key.pod_uid)
 
 
 def _missing(in_force: Sets, wanted: Sets) -> Sets:
@@ -239,10 +261,10 @@ def _missing(in_force: Sets, wanted: Sets) -> Sets:
 
 
 def _record(snapshot: Snapshot, key: ContainerKey) -> Record | None:
-    place = placement.of_container(snapshot, *key)
-    if not (place.cpus or place.memory):
+    place, confined = placement.of_container(snapshot, *key), _confined(snapshot, key)
+    if not (place.cpus or place.memory or confined):
         return None
-    return Record(key.pod_uid, cpu_set.text(place.cpus), place.memory)
+    return Record(key.pod_uid, cpu_set.text(place.cpus), place.memory, confined)
 
 
 def _with_sandbox(plan: Plan, pod: SeenPod) -> Plan:
@@ -261,8 +283,9 @@ def _runtime_uid(uid: str) -> str:
 
 
 def unpinned(plan: Plan) -> Iterator[Member]:
-    """Yield containers that hold exclusive CPUs or memory but run without these settings."""
+    """Yield containers with CPUs, memory or a NUMA node of their own that run without them."""
     for container_id in updates(plan):
         member = plan.members[container_id]
-        if _holds(plan.node.snapshot, member.key):
+        is_confined = _confined(plan.node.snapshot, member.key) is not None
+        if is_confined or deciding.holds(plan.node.snapshot, member.key):
             yield member

@@ -19,16 +19,19 @@ from numalet.agent.nri.choices import (
     EVENTS,
     EventReason,
     Mode,
-    NoRoom,
     NriEvent,
     PinningChoice,
     PinningCounts,
     UnpinnedCause,
     mask,
 )
-from numalet.agent.nri.plan import Manifests, Plan, PoolWouldBeEmpty
+from numalet.agent.nri.deciding import OwnRefusal, Refusal, Terms
+from numalet.agent.nri.kubelet_devices import NO_DEVICES, KubeletDevices
+from numalet.agent.nri.plan import Created, Manifests, Plan
+from numalet.agent.nri.pod_annotations import NoRoom, Permissions
 from numalet.agent.nri.seen import SeenContainer, SeenPod, Sets
-from numalet.core.admission.reasons import Rejection
+from numalet.core.admission import roster
+from numalet.core.model.value import replace
 from numalet.core.node.node import Node
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.io.nri import session
@@ -55,29 +58,39 @@ class PinningPlugin:
         manifests: Callable[[], Manifests],
         say: Callable[[LogLine], None],
         report: Report = lambda pod, text, reason: None,
-        foreign: str = "",
     ) -> None:
         self.choice = choice
         self.counts = PinningCounts()
-        self.plan = Plan(began.at(before))
+        self._began = replace(began, roster=roster.confining(began.roster))
+        mode = Mode.SHARED_ONLY if choice.mode is Mode.SHARED_ONLY else Mode.ENFORCE
+        self.plan = Plan(self._began.at(before), Terms(mode, choice.memory_nodes))
         self.lock = threading.Lock()
         self.is_synchronized = False
         self.synchronized: Callable[[], object] = lambda: None
-        self.foreign = foreign
+        self.announced: Callable[[SeenPod], object] = lambda pod: None
+        """Called when a pod begins; it must not wait."""
+        self.devices: Callable[[], KubeletDevices] = lambda: NO_DEVICES
+        self.foreign = ""
         """Why the plugin only observes: another program sets CPUs."""
         self.misplaced_bytes = 0
         self._misplaced_since: Mapping[str, float] = {}
         self._misplaced: frozenset[str] = frozenset()
         self.differing: frozenset[str] = frozenset()
         """Containers that are counted as differing, until an audit finds none."""
-        self._began = began
         self._manifests = manifests
         self._say = say
         self._report = report
 
     @property
     def enforces(self) -> bool:
-        return self.choice.mode is Mode.ENFORCE and not self.foreign
+        """Whether the plugin changes containers."""
+        return self.choice.mode is not Mode.AUDIT and not self.foreign
+
+    def observe_only(self, why: str) -> None:
+        """Change nothing from now on: another program sets CPUs or NUMA nodes."""
+        if why != self.foreign:
+            self.foreign = why
+            self._say(LogLine("Only observing", {"why": why}, is_error=True))
 
     def handlers(self) -> Handlers:
         by_event = {
@@ -122,7 +135,9 @@ class PinningPlugin:
 
         return {
             "Configure": self._timed(nri.ConfigureRequest, configure),
-            "Synchronize": self._timed(nri.SynchronizeRequest, _Parts(repair)),
+            "Synchronize": self._timed(
+                nri.SynchronizeRequest, _Parts(self.choice.permissions, repair)
+            ),
             "StateChange": lambda payload: b"",
             "RemovePodSandbox": lambda payload: b"",
             "Shutdown": lambda payload: b"",
@@ -147,9 +162,7 @@ class PinningPlugin:
             for each in sorted(new):
                 container = self.plan.members[each].seen
                 text = f"container {container.name} {found[each].text}"
-                keys = {"pod": str(container.pod), "why": text}
-                self._say(LogLine("Memory misplaced", keys, is_error=True))
-                self._report(container.pod, text, EventReason.MISPLACED)
+                self._warn(container.pod, text, EventReason.MISPLACED)
 
     def _unpinned(self, container: SeenContainer, cause: UnpinnedCause) -> None:
         """Count and report a container that runs without its settings."""
@@ -157,8 +170,17 @@ class PinningPlugin:
             return
         self.counts.unpinned_starts[cause.value] += 1
         text = f"container {container.name} {cause.text}"
-        self._say(LogLine("Unpinned", {"pod": str(container.pod), "why": text}, is_error=True))
-        self._report(container.pod, text, EventReason.UNPINNED)
+        self._warn(container.pod, text, EventReason.UNPINNED)
+
+    def _warn(self, pod: SeenPod, text: str, reason: EventReason) -> None:
+        """Write to the log and report an event of a pod."""
+        self._say(LogLine(reason.value, {"pod": str(pod), "why": text}, is_error=True))
+        self._report(pod, text, reason)
+
+    def _begun(self, pod: SeenPod) -> None:
+        self.announced(pod)
+        for each in pod.choice.findings:
+            self._warn(pod, str(each), EventReason.ANNOTATION_IGNORED)
 
     def _timed(self, kind: type[Q], handle: Callable[[Q], Message]) -> Callable[[bytes], bytes]:
         def handler(payload: bytes) -> bytes:
@@ -181,34 +203,43 @@ class PinningPlugin:
         return nri.ConfigureResponse(events=EVENTS)
 
     def _synchronizer(self) -> Callable[[nri.SynchronizeRequest], Message]:
-        def synchronize(pods: list[nri.PodSandbox], containers: list[SeenContainer]) -> Message:
+        def synchronize(pods: list[SeenPod], containers: list[SeenContainer]) -> Message:
+            known = self.plan.sandboxes
             self.plan = plan.rebuilt(
                 self._began,
                 self.plan.node.snapshot,
-                map(seen.pod, pods),
+                pods,
                 containers,
                 self._manifests(),
+                self.plan.terms,
+                self.devices(),
             )
+            for pod in pods:
+                if pod.sandbox_id not in known:
+                    self._begun(pod)
             self.is_synchronized = True
             self.synchronized()
             for each in plan.unpinned(self.plan):
                 self._unpinned(each.seen, UnpinnedCause.NOT_CONNECTED)
             return nri.SynchronizeResponse(update=self._updates(plan.updates(self.plan)))
 
-        return _Parts(synchronize)
+        return _Parts(self.choice.permissions, synchronize)
 
     def _create(self, request: nri.ContainerRequest) -> Message:
-        container = seen.container(request.container, request.pod)
+        container = self._seen(request.container, request.pod)
         keys = {"pod": str(container.pod), "container": container.name}
-        if container.in_force.cpus and not self.foreign:
-            self.foreign = f"the kubelet sets the CPUs of {container.pod} itself"
-            self._say(LogLine("Only observing", {"why": self.foreign}, is_error=True))
-        result = plan.created(self.plan, container, self._manifests().get(container.pod.uid))
+        if not (container.in_force.is_empty or self.foreign):
+            what = "CPUs" if container.in_force.cpus else "NUMA nodes"
+            others = "the kubelet or another plugin of the runtime"
+            self.observe_only(f"{others} sets the {what} of {container.pod} itself")
+        result = self._decided(container)
         if result.refused is not None:
             self.counts.containers["refused"] += 1
             why = _why(result.refused)
             self._say(LogLine("No room", {**keys, "why": why}, is_error=True))
-            if self.enforces and self.choice.no_room is NoRoom.REJECT:
+            no_room = container.pod.choice.no_room or self.choice.no_room
+            rejects = self.enforces and self.choice.mode is Mode.ENFORCE
+            if rejects and no_room is NoRoom.REJECT:
                 text = f"numalet: no room for {container.pod} on this node: {why}"
                 raise CallError(session.FAILED_PRECONDITION, text)
             self._unpinned(container, UnpinnedCause.NO_ROOM)
@@ -228,6 +259,18 @@ class PinningPlugin:
             adjust.annotations[seen.RECORD] = seen.record_text(result.record)
         updates = self._updates(plan.updates(self.plan))
         return nri.CreateContainerResponse(adjust=adjust, update=updates)
+
+    def _seen(self, container: nri.Container, pod: nri.PodSandbox) -> SeenContainer:
+        return seen.container(container, pod, self.choice.permissions)
+
+    def _decided(self, container: SeenContainer) -> Created:
+        manifest = self._manifests().get(container.pod.uid)
+        result = plan.created(self.plan, container, manifest, self.devices())
+        for resource in result.unknown_devices:
+            self.counts.unknown_devices += 1
+            text = f"its {resource} was not known in time: CPUs and memory may be far from it"
+            self._warn(container.pod, text, EventReason.DEVICES_UNKNOWN)
+        return result
 
     def _update(self, request: nri.ContainerRequest) -> Message:
         """Keep our sets if a client of the runtime asks for others."""
@@ -253,11 +296,13 @@ class PinningPlugin:
     def _event(self, event: NriEvent, pod: nri.PodSandbox, container: nri.Container) -> Message:
         match event:
             case NriEvent.RUN_POD_SANDBOX:
-                self.plan = plan.sandbox_started(self.plan, seen.pod(pod))
+                begun = seen.pod(pod, self.choice.permissions)
+                self._begun(begun)
+                self.plan = plan.sandbox_started(self.plan, begun)
             case NriEvent.STOP_POD_SANDBOX | NriEvent.REMOVE_POD_SANDBOX:
                 self.plan = plan.sandbox_ended(self.plan, pod.id)
             case NriEvent.POST_START_CONTAINER:
-                self._started(seen.container(container, pod))
+                self._started(self._seen(container, pod))
             case NriEvent.REMOVE_CONTAINER:
                 self.plan = plan.container_ended(self.plan, container.id)
             case _:
@@ -270,8 +315,7 @@ class PinningPlugin:
             self.plan = plan.started(self.plan, container.id, container.pid)
             return
         # The runtime created it without an answer: it had waited too long for one.
-        manifest = self._manifests().get(container.pod.uid)
-        self.plan = plan.created(self.plan, container, manifest).plan
+        self.plan = self._decided(container).plan
         self.plan = plan.observed(self.plan, {container.id: container.in_force})
         self.plan = plan.started(self.plan, container.id, container.pid)
         self._unpinned(container, UnpinnedCause.NOT_ASKED)
@@ -292,16 +336,19 @@ class PinningPlugin:
         ]
 
 
-def _why(refused: Rejection | PoolWouldBeEmpty) -> str:
-    return refused.message if isinstance(refused, PoolWouldBeEmpty) else kubelet.message(refused)
+def _why(refused: Refusal) -> str:
+    return refused.message if isinstance(refused, OwnRefusal) else kubelet.message(refused)
 
 
 class _Parts:
     """Collects the parts of a Synchronize request, and answers the last one."""
 
     def __init__(
-        self, handle: Callable[[list[nri.PodSandbox], list[SeenContainer]], Message]
+        self,
+        permissions: Permissions,
+        handle: Callable[[list[SeenPod], list[SeenContainer]], Message],
     ) -> None:
+        self._permissions = permissions
         self._handle = handle
         self._pods: list[nri.PodSandbox] = []
         self._containers: list[nri.Container] = []
@@ -314,8 +361,8 @@ class _Parts:
         by_id = {each.id: each for each in self._pods}
         ordered = sorted(self._containers, key=lambda each: (each.created_at, each.id))
         containers = [
-            seen.container(each, by_id[each.pod_sandbox_id])
+            seen.container(each, by_id[each.pod_sandbox_id], self._permissions)
             for each in ordered
             if each.pod_sandbox_id in by_id
         ]
-        return self._handle(self._pods, containers)
+        return self._handle([seen.pod(each, self._permissions) for each in self._pods], containers)

@@ -1,4 +1,4 @@
-"""Reports containers that run unpinned, or have memory elsewhere, as events of their pods."""
+"""Reports what concerns a pod as events of it, such as a container that runs unpinned."""
 
 from __future__ import annotations
 

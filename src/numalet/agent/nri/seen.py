@@ -13,19 +13,25 @@ from typing import Final
 
 import msgspec
 
+from numalet.agent.nri import pod_annotations
+from numalet.agent.nri.pod_annotations import (
+    NO_CHOICE,
+    NOTHING_PERMITTED,
+    Permissions,
+    Placement,
+    PodChoice,
+)
+from numalet.core.managers.cpu.confinement import Confined
 from numalet.core.managers.memory.ledger import Blocks
 from numalet.core.model import cpu_set, resources
 from numalet.core.model.cpu_set import CpuSet
-from numalet.core.model.pod import Container, Pod, QosClass, Resources
+from numalet.core.model.pod import Container, Pod, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.model.value import Value
 from numalet.io.rpc import nri_v1alpha1_pb2 as nri
 
 RECORD: Final = "numalet.dev/allocation"
 """Annotation that the plugin adds to a container: what it allocated, for the next plugin."""
-PLACEMENT: Final = "numalet.dev/placement"
-"""Annotation of a Pod; with the value ``ignore`` the plugin leaves the pod alone."""
-IGNORE: Final = "ignore"
 
 _MIRROR_OF: Final = "kubernetes.io/config.hash"
 _SHARES_PER_CPU: Final = 1024
@@ -46,11 +52,12 @@ class Sets(Value):
 
 
 class Record(Value):
-    """The content of ``RECORD``. ``pod_uid`` is the engine's."""
+    """The content of ``RECORD``. ``pod_uid`` is the engine's, ``confined`` its pod's place."""
 
     pod_uid: str
     cpus: str
     memory: Blocks
+    confined: Confined | None = None
 
 
 class SeenPod(Value):
@@ -58,7 +65,11 @@ class SeenPod(Value):
     uid: str
     namespace: str
     name: str
-    is_ignored: bool = False
+    choice: PodChoice = NO_CHOICE
+
+    @property
+    def is_ignored(self) -> bool:
+        return self.choice.placement is Placement.IGNORE
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
@@ -77,24 +88,29 @@ class SeenContainer(Value):
     pid: int = 0
 
 
-def pod(message: nri.PodSandbox) -> SeenPod:
+def pod(message: nri.PodSandbox, permissions: Permissions = NOTHING_PERMITTED) -> SeenPod:
+    names = message.namespace, message.name
     return SeenPod(
         sandbox_id=message.id,
         # The API server has another uid for a static pod; its annotation has the file's.
         uid=message.uid,
         namespace=message.namespace,
         name=message.name,
-        is_ignored=message.annotations.get(PLACEMENT) == IGNORE,
+        choice=pod_annotations.choice_of(message.annotations, *names, permissions),
     )
 
 
-def uid_in_runtime(uid: str, annotations: Mapping[str, str]) -> str:
+def uid_in_runtime(uid: str, of_pod: Mapping[str, str]) -> str:
     """Return the uid by which the runtime knows a Pod object: that of its file if it is static."""
-    return annotations.get(_MIRROR_OF, uid)
+    return of_pod.get(_MIRROR_OF, uid)
 
 
-def container(message: nri.Container, sandbox: nri.PodSandbox) -> SeenContainer:
-    of = pod(sandbox)
+def container(
+    message: nri.Container,
+    sandbox: nri.PodSandbox,
+    permissions: Permissions = NOTHING_PERMITTED,
+) -> SeenContainer:
+    of = pod(sandbox, permissions)
     return SeenContainer(
         id=message.id,
         name=message.name,
@@ -138,8 +154,16 @@ def _numbers(text: str) -> CpuSet:
 
 def _alone(message: nri.Container, sandbox: nri.PodSandbox, of: SeenPod) -> Pod:
     qos = _qos_class(message, sandbox)
-    limits = _limits(message.linux.resources)
+    asked, limits = message.linux.resources, _sizes(message.linux.resources)
     requests = limits if qos is QosClass.GUARANTEED else {}
+    by_shares, by_quota = _milli_of_shares(asked.cpu), _milli_of_quota(asked.cpu)
+    if qos is QosClass.GUARANTEED:
+        # The quota is exact, but a kubelet may set none.
+        by_quota = by_quota or by_shares
+    elif by_shares:
+        requests = {resources.CPU: Quantity.from_milli(by_shares)}
+    if by_quota:
+        limits[resources.CPU] = Quantity.from_milli(by_quota)
     return Pod(
         uid=f"{of.uid}/{message.name}",
         name=of.name,
@@ -159,26 +183,30 @@ def _qos_class(message: nri.Container, sandbox: nri.PodSandbox) -> QosClass:
     return _OOM_SCORES.get(message.linux.oom_score_adj.value, QosClass.BURSTABLE)
 
 
-def _limits(message: nri.LinuxResources) -> Resources:
-    limits = {}
-    if milli := _cpu_milli(message.cpu):
-        limits[resources.CPU] = Quantity.from_milli(milli)
+def _sizes(message: nri.LinuxResources) -> dict[str, Quantity]:
+    """Return the limits of memory and huge pages."""
+    sizes = {}
     if message.memory.limit.value > 0:
-        limits[resources.MEMORY] = Quantity.from_bytes(message.memory.limit.value)
+        sizes[resources.MEMORY] = Quantity.from_bytes(message.memory.limit.value)
     for each in message.hugepage_limits:
         unit = _PAGE_SIZES.get(each.page_size[-2:])
         if each.limit and unit and each.page_size[:-2].isdecimal():
             name = resources.hugepages_name(int(each.page_size[:-2]) * unit)
-            limits[name] = Quantity.from_bytes(each.limit)
-    return limits
+            sizes[name] = Quantity.from_bytes(each.limit)
+    return sizes
 
 
-def _cpu_milli(message: nri.LinuxCPU) -> int:
-    """Return the CPU limit in thousandths: exact by the quota, else by the shares.
+def _milli_of_quota(message: nri.LinuxCPU) -> int:
+    """Return the CPU limit in thousandths; 0 without a limit."""
+    if message.quota.value > 0 and message.period.value:
+        return message.quota.value * 1000 // message.period.value
+    return 0
+
+
+def _milli_of_shares(message: nri.LinuxCPU) -> int:
+    """Return the CPU request in thousandths.
 
     The kubelet rounds shares down, so rounding up gives the request again.
     """
-    if message.quota.value > 0 and message.period.value:
-        return message.quota.value * 1000 // message.period.value
     shares = message.shares.value
     return -(-shares * 1000 // _SHARES_PER_CPU) if shares > _FEWEST_SHARES else 0

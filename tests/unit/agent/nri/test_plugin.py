@@ -1,148 +1,36 @@
 """The plugin's answers to a runtime that creates, stops and removes containers."""
 
-from collections.abc import Iterable
 from itertools import combinations
 
 import pytest
 
 from numalet.agent.nri import seen
 from numalet.agent.nri.audit import SETTLED_SECONDS, Misplaced
-from numalet.agent.nri.choices import EVENTS, Mode, NoRoom, NriEvent, PinningChoice, mask
-from numalet.agent.nri.plugin import PinningPlugin
+from numalet.agent.nri.choices import EVENTS, Mode, NriEvent, PinningChoice, mask
+from numalet.agent.nri.pod_annotations import NoRoom
 from numalet.agent.nri.seen import Sets
-from numalet.core.config.behaviour import NATIVE
 from numalet.core.model import cpu_set
-from numalet.core.model.pod import Pod
-from numalet.core.model.value import replace
-from numalet.core.node import node as nodes
-from numalet.core.node.node import Node
-from numalet.io.documents.kubelet import kubelet_config
 from numalet.io.nri.session import CallError
 from numalet.io.rpc import nri_v1alpha1_pb2 as nri
-from running import agents, fake_runtime
-from running.fake_runtime import BURSTABLE, GUARANTEED, container, event, request, sandbox
+from running import fake_runtime
+from running.fake_runtime import BURSTABLE, container, event, request, sandbox
+from running.plugin_runtime import EVERY_CPU, PluginRuntime, permitting
 from values import builders
-
-EVERY_CPU = "0-15"
-
-
-def empty_node() -> Node:
-    """Two NUMA nodes with 8 CPUs and 16Gi each; CPU 0 and 1Gi of node 0 are reserved."""
-    config = kubelet_config.decode(
-        {
-            "cpuManagerPolicy": "static",
-            "memoryManagerPolicy": "Static",
-            "topologyManagerPolicy": "restricted",
-            "reservedSystemCPUs": "0",
-            "kubeReserved": {"memory": "924Mi"},
-            "reservedMemory": [{"numaNode": 0, "limits": {"memory": "1Gi"}}],
-        },
-        "kubelet.yaml",
-    )
-    behaviour = replace(NATIVE, predicates_are_asked=False, constraints_are_asked=False)
-    started = nodes.start(config, agents.SHAPE.open().info, behaviour=behaviour)
-    assert isinstance(started, Node), started
-    return started
-
-
-class Runtime:
-    """A plugin's handlers, called as a runtime calls them, and the sets of every container."""
-
-    def __init__(self, choice: PinningChoice, manifests: dict[str, Pod] | None = None) -> None:
-        self.manifests = manifests or {}
-        self.said: list[str] = []
-        self.told: list[str] = []
-        self.choice = choice
-        self.sandboxes: dict[str, nri.PodSandbox] = {}
-        self.containers: dict[str, nri.Container] = {}
-        self.begin()
-
-    def begin(self) -> None:
-        """Start a plugin that knows nothing yet."""
-        node = empty_node()
-        self.plugin = PinningPlugin(
-            node, node.snapshot, self.choice, lambda: self.manifests,
-            lambda line: self.said.append(line.message),
-            lambda pod, text, reason: self.told.append(f"{reason.value} {pod}: {text}"),
-        )  # fmt: skip
-        self.handlers = self.plugin.handlers()
-
-    def sandbox(self, name: str, parent: str = GUARANTEED, **annotations: str) -> nri.PodSandbox:
-        made = sandbox(name, parent, **annotations)
-        self.sandboxes[made.id] = made
-        self.handlers["StateChange"](
-            event(NriEvent.RUN_POD_SANDBOX.value, made).SerializeToString()
-        )
-        return made
-
-    def create(self, of: nri.PodSandbox, name: str = "app", **given: int) -> nri.Container:
-        """Create a container; raises ``CallError`` if the plugin refuses."""
-        made = container(of, name, **given, created_at=len(self.containers))
-        payload = self.handlers["CreateContainer"](request(of, made).SerializeToString())
-        answer = nri.CreateContainerResponse.FromString(payload)
-        self._apply(made, answer.adjust.linux.resources)
-        made.annotations.update(answer.adjust.annotations)
-        self.containers[made.id] = made
-        self.update(answer.update)
-        return made
-
-    def stop(self, stopped: nri.Container) -> None:
-        of = self.sandboxes[stopped.pod_sandbox_id]
-        del self.containers[stopped.id]
-        payload = self.handlers["StopContainer"](request(of, stopped).SerializeToString())
-        self.update(nri.UpdatesResponse.FromString(payload).update)
-
-    def remove(self, of: nri.PodSandbox) -> None:
-        for each in [each for each in self.containers.values() if each.pod_sandbox_id == of.id]:
-            self.stop(each)
-        del self.sandboxes[of.id]
-        self.handlers["StateChange"](event(NriEvent.STOP_POD_SANDBOX.value, of).SerializeToString())
-
-    def synchronize(self) -> None:
-        asked = nri.SynchronizeRequest(
-            pods=self.sandboxes.values(), containers=self.containers.values()
-        )
-        payload = self.handlers["Synchronize"](asked.SerializeToString())
-        self.update(nri.SynchronizeResponse.FromString(payload).update)
-
-    def repair(self, found: dict[str, Sets] | None = None) -> None:
-        """Let the second connection's Synchronize bring the changes."""
-        asked = nri.SynchronizeRequest(
-            pods=self.sandboxes.values(), containers=self.containers.values()
-        )
-        payload = self.plugin.repair_handlers(lambda: found or {})["Synchronize"](
-            asked.SerializeToString()
-        )
-        self.update(nri.SynchronizeResponse.FromString(payload).update)
-
-    def update(self, updates: Iterable[nri.ContainerUpdate]) -> None:
-        for each in updates:
-            assert each.ignore_failure
-            self._apply(self.containers[each.container_id], each.linux.resources)
-
-    def _apply(self, to: nri.Container, resources: nri.LinuxResources) -> None:
-        cpu = to.linux.resources.cpu
-        cpu.cpus = resources.cpu.cpus or cpu.cpus
-        cpu.mems = resources.cpu.mems or cpu.mems
-
-    def sets(self, of: nri.Container) -> tuple[str, str]:
-        cpu = self.containers[of.id].linux.resources.cpu
-        return cpu.cpus, cpu.mems
 
 
 @pytest.fixture
-def runtime() -> Runtime:
-    return Runtime(PinningChoice(Mode.ENFORCE))
+def runtime() -> PluginRuntime:
+    return PluginRuntime(PinningChoice(Mode.ENFORCE))
 
 
-def test_a_guaranteed_container_gets_cpus_and_memory_of_one_node(runtime: Runtime) -> None:
+def test_a_guaranteed_container_gets_cpus_and_memory_of_one_node(runtime: PluginRuntime) -> None:
     app = runtime.create(runtime.sandbox("db"))
     cpus, memory_nodes = runtime.sets(app)
     assert len(cpu_set.parse(cpus)) == 2
     assert memory_nodes == "0"
 
 
-def test_the_shared_pool_shrinks_and_grows(runtime: Runtime) -> None:
+def test_the_shared_pool_shrinks_and_grows(runtime: PluginRuntime) -> None:
     web = runtime.create(runtime.sandbox("web", BURSTABLE), cpu=1)
     assert runtime.sets(web) == (EVERY_CPU, "")
     pod = runtime.sandbox("db")
@@ -156,7 +44,7 @@ def test_the_shared_pool_shrinks_and_grows(runtime: Runtime) -> None:
     assert runtime.sets(web) == (EVERY_CPU, "")
 
 
-def test_a_stopped_container_keeps_its_cpus_for_the_next_one(runtime: Runtime) -> None:
+def test_a_stopped_container_keeps_its_cpus_for_the_next_one(runtime: PluginRuntime) -> None:
     pod = runtime.sandbox("db")
     first = runtime.create(pod)
     had = runtime.sets(first)
@@ -165,7 +53,7 @@ def test_a_stopped_container_keeps_its_cpus_for_the_next_one(runtime: Runtime) -
     assert runtime.sets(runtime.create(pod)) == had
 
 
-def test_exclusive_cpus_are_never_shared(runtime: Runtime) -> None:
+def test_exclusive_cpus_are_never_shared(runtime: PluginRuntime) -> None:
     pods = [runtime.sandbox(f"p{at}") for at in range(5)]
     made = [runtime.create(each, cpu=1 + at % 3) for at, each in enumerate(pods)]
     made += [runtime.create(runtime.sandbox(f"b{at}", BURSTABLE), cpu=1) for at in range(3)]
@@ -174,7 +62,7 @@ def test_exclusive_cpus_are_never_shared(runtime: Runtime) -> None:
     assert all(not one & other for one in sets[:5] for other in sets[5:])
 
 
-def test_without_room_the_creation_fails_with_the_reason(runtime: Runtime) -> None:
+def test_without_room_the_creation_fails_with_the_reason(runtime: PluginRuntime) -> None:
     pod = runtime.sandbox("huge")
     with pytest.raises(CallError, match="no room for default/huge on this node") as raised:
         runtime.create(pod, cpu=16)
@@ -184,7 +72,7 @@ def test_without_room_the_creation_fails_with_the_reason(runtime: Runtime) -> No
 
 
 def test_without_room_it_may_run_in_the_shared_pool() -> None:
-    runtime = Runtime(PinningChoice(Mode.ENFORCE, NoRoom.UNPINNED))
+    runtime = PluginRuntime(PinningChoice(Mode.ENFORCE, NoRoom.UNPINNED))
     db = runtime.create(runtime.sandbox("db"), cpu=6)
     huge = runtime.create(runtime.sandbox("huge"), cpu=16)
     own, shared = (cpu_set.parse(runtime.sets(each)[0]) for each in (db, huge))
@@ -194,7 +82,7 @@ def test_without_room_it_may_run_in_the_shared_pool() -> None:
 
 
 def test_audit_changes_nothing() -> None:
-    runtime = Runtime(PinningChoice())
+    runtime = PluginRuntime(PinningChoice())
     app = runtime.create(runtime.sandbox("db"))
     web = runtime.create(runtime.sandbox("web", BURSTABLE))
     runtime.synchronize()
@@ -205,7 +93,7 @@ def test_audit_changes_nothing() -> None:
     assert "Placed" in runtime.said
 
 
-def test_a_kubelet_that_sets_cpus_turns_it_into_an_observer(runtime: Runtime) -> None:
+def test_a_kubelet_that_sets_cpus_turns_it_into_an_observer(runtime: PluginRuntime) -> None:
     pod = runtime.sandbox("db")
     made = container(pod)
     made.linux.resources.cpu.cpus = "4-5"
@@ -216,7 +104,7 @@ def test_a_kubelet_that_sets_cpus_turns_it_into_an_observer(runtime: Runtime) ->
     assert runtime.sets(other) == ("", "")
 
 
-def test_another_plugin_process_rebuilds_the_plan(runtime: Runtime) -> None:
+def test_another_plugin_process_rebuilds_the_plan(runtime: PluginRuntime) -> None:
     pods = [runtime.sandbox(f"p{at}") for at in range(3)]
     made = [runtime.create(each) for each in pods]
     web = runtime.create(runtime.sandbox("web", BURSTABLE))
@@ -229,8 +117,22 @@ def test_another_plugin_process_rebuilds_the_plan(runtime: Runtime) -> None:
     assert not any(later & cpu_set.parse(had[each.id][0]) for each in made)
 
 
+def test_what_other_pods_hold_is_known_before_the_first_one_is_decided(
+    runtime: PluginRuntime,
+) -> None:
+    first, second, third = (runtime.sandbox(name) for name in ("a", "b", "c"))
+    runtime.create(first, cpu=2)
+    kept = [runtime.create(second, cpu=2), runtime.create(third, cpu=2)]
+    had = [runtime.sets(each) for each in kept]
+    runtime.remove(first)
+    # The CPUs of the first pod are free, and they are the first choice of the engine.
+    runtime.begin()
+    runtime.synchronize()
+    assert [runtime.sets(each) for each in kept] == had
+
+
 def test_a_container_that_started_without_the_plugin_is_pinned_when_it_is_back(
-    runtime: Runtime,
+    runtime: PluginRuntime,
 ) -> None:
     pod = sandbox("missed")
     runtime.sandboxes[pod.id] = pod
@@ -247,7 +149,7 @@ def test_a_container_that_started_without_the_plugin_is_pinned_when_it_is_back(
 
 
 def test_a_container_that_the_runtime_did_not_ask_about_is_found_and_repaired(
-    runtime: Runtime,
+    runtime: PluginRuntime,
 ) -> None:
     pod = runtime.sandbox("skipped")
     made = container(pod, pid=77)
@@ -260,7 +162,7 @@ def test_a_container_that_the_runtime_did_not_ask_about_is_found_and_repaired(
     assert runtime.plugin.counts.repaired == 1
 
 
-def test_what_the_kernel_shows_is_repaired(runtime: Runtime) -> None:
+def test_what_the_kernel_shows_is_repaired(runtime: PluginRuntime) -> None:
     app = runtime.create(runtime.sandbox("db"))
     had = runtime.sets(app)
     found = {app.id: Sets(cpu_set.parse(EVERY_CPU), frozenset({0, 1}))}
@@ -271,14 +173,14 @@ def test_what_the_kernel_shows_is_repaired(runtime: Runtime) -> None:
     assert runtime.plugin.counts.unpinned_starts["audit"] == 1
 
 
-def test_what_the_runtime_has_applied_meanwhile_is_not_reported(runtime: Runtime) -> None:
+def test_what_the_runtime_has_applied_meanwhile_is_not_reported(runtime: PluginRuntime) -> None:
     runtime.create(runtime.sandbox("db"))
     runtime.repair({})
     assert runtime.plugin.counts.unpinned_starts["audit"] == 0
     assert runtime.told == []
 
 
-def test_memory_that_stays_elsewhere_is_reported_once(runtime: Runtime) -> None:
+def test_memory_that_stays_elsewhere_is_reported_once(runtime: PluginRuntime) -> None:
     app = runtime.create(runtime.sandbox("db"))
     found = {app.id: Misplaced({1: 3 << 20}, frozenset({0}), is_v1=False)}
     runtime.plugin.note_misplaced(found, 100.0)
@@ -301,7 +203,7 @@ def test_memory_that_stays_elsewhere_is_reported_once(runtime: Runtime) -> None:
     assert runtime.plugin.counts.misplaced == 2
 
 
-def test_a_client_of_the_runtime_does_not_change_the_sets(runtime: Runtime) -> None:
+def test_a_client_of_the_runtime_does_not_change_the_sets(runtime: PluginRuntime) -> None:
     app = runtime.create(runtime.sandbox("db"))
     had = runtime.sets(app)
     runtime.containers[app.id].linux.resources.cpu.cpus = EVERY_CPU
@@ -314,7 +216,7 @@ def test_a_client_of_the_runtime_does_not_change_the_sets(runtime: Runtime) -> N
 
 def test_with_the_pod_object_the_whole_pod_is_decided_at_once() -> None:
     pod = builders.pod("uid-both", *(builders.container(each, "1Gi") for each in ("one", "two")))
-    runtime = Runtime(PinningChoice(Mode.ENFORCE), {"uid-both": pod})
+    runtime = PluginRuntime(PinningChoice(Mode.ENFORCE), {"uid-both": pod})
     of = runtime.sandbox("both")
     one = runtime.create(of, "one", cpu=3)
     assert set(runtime.plugin.plan.node.snapshot.pods) == {"uid-both"}
@@ -324,15 +226,18 @@ def test_with_the_pod_object_the_whole_pod_is_decided_at_once() -> None:
     assert not sets[0] & sets[1]
 
 
-def test_a_pod_can_be_left_alone(runtime: Runtime) -> None:
-    app = runtime.create(runtime.sandbox("alone", numalet_dev__placement=seen.IGNORE))
+def test_a_pod_can_be_left_alone() -> None:
+    runtime = PluginRuntime(
+        PinningChoice(Mode.ENFORCE, permissions=permitting(placement=["ignore"]))
+    )
+    app = runtime.create(runtime.sandbox("alone", numalet_dev__placement="ignore"))
     assert runtime.sets(app) == ("", "")
     runtime.create(runtime.sandbox("db"))
     runtime.synchronize()
     assert runtime.sets(app) == ("", "")
 
 
-def test_parts_of_a_large_list_are_one_list(runtime: Runtime) -> None:
+def test_parts_of_a_large_list_are_one_list(runtime: PluginRuntime) -> None:
     pods = [runtime.sandbox(f"p{at}") for at in range(2)]
     made = [runtime.create(each) for each in pods]
     runtime.begin()
@@ -344,7 +249,7 @@ def test_parts_of_a_large_list_are_one_list(runtime: Runtime) -> None:
     assert set(runtime.plugin.plan.members) == {each.id for each in made}
 
 
-def test_it_asks_for_the_events_it_handles_and_never_for_all(runtime: Runtime) -> None:
+def test_it_asks_for_the_events_it_handles_and_never_for_all(runtime: PluginRuntime) -> None:
     payload = runtime.handlers["Configure"](nri.ConfigureRequest().SerializeToString())
     assert nri.ConfigureResponse.FromString(payload).events == EVENTS == 0x6CF
     repairing = runtime.plugin.repair_handlers(dict)["Configure"](b"")
@@ -352,7 +257,7 @@ def test_it_asks_for_the_events_it_handles_and_never_for_all(runtime: Runtime) -
     assert mask(NriEvent.REMOVE_POD_SANDBOX) == 4
 
 
-def test_an_unknown_event_is_no_error(runtime: Runtime) -> None:
+def test_an_unknown_event_is_no_error(runtime: PluginRuntime) -> None:
     assert runtime.handlers["StateChange"](event(14, sandbox("x")).SerializeToString()) == b""
 
 
@@ -402,7 +307,7 @@ def test_huge_pages_have_the_names_of_kubernetes() -> None:
     assert found.record is None
 
 
-def test_a_newer_sandbox_keeps_what_its_pod_holds(runtime: Runtime) -> None:
+def test_a_newer_sandbox_keeps_what_its_pod_holds(runtime: PluginRuntime) -> None:
     pod = runtime.sandbox("db")
     app = runtime.create(pod)
     had = runtime.sets(app)
@@ -415,7 +320,7 @@ def test_a_newer_sandbox_keeps_what_its_pod_holds(runtime: Runtime) -> None:
     assert runtime.sets(runtime.create(again)) == had
 
 
-def test_sandboxes_and_containers_end_by_calls_of_their_own(runtime: Runtime) -> None:
+def test_sandboxes_and_containers_end_by_calls_of_their_own(runtime: PluginRuntime) -> None:
     pod = runtime.sandbox("db")
     app = runtime.create(pod)
     runtime.handlers["RemoveContainer"](request(pod, app).SerializeToString())

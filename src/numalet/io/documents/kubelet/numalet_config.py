@@ -186,7 +186,7 @@ def decode(value: object, place: Place, findings: Findings) -> NumaletConfig:
     typed.check_members(value, NumaletConfigFields.__struct_encode_fields__, place, findings)
     for name, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
         if value.get(name, wanted) != wanted:
-            _unknown(value[name], (wanted,), place.member(name), findings)
+            typed.not_allowed(value[name], (wanted,), place.member(name), findings)
     mode = Mode.EXACT
     if shape.mode is not None:
         mode = _of(Mode, shape.mode, place.member("mode"), findings) or mode
@@ -294,15 +294,5 @@ def with_release(
 def _of(kind: type[E], name: str, place: Place, findings: Findings) -> E | None:
     known = {each.value: each for each in kind}
     if name not in known:
-        _unknown(name, tuple(known), place, findings)
+        typed.not_allowed(name, tuple(known), place, findings)
     return known.get(name)
-
-
-def _unknown(value: object, allowed: Iterable[str], place: Place, findings: Findings) -> None:
-    findings.add(
-        input_error.NotSupported(
-            f"unknown value {typed.described(value)}",
-            expected=f"one of: {', '.join(allowed)}",
-            where=place.location,
-        )
-    )

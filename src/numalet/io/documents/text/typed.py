@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
@@ -98,6 +98,16 @@ def _not_json(error: Exception, place: Place) -> Finding:
 
 def wrong_type(value: object, expected: str, place: Place, findings: Findings) -> None:
     findings.add(DocumentType(expected=expected, got=described(value), where=place.location))
+
+
+def not_allowed(value: object, allowed: Iterable[str], place: Place, findings: Findings) -> None:
+    findings.add(
+        input_error.NotSupported(
+            f"unknown value {described(value)}",
+            expected=f"one of: {', '.join(allowed)}",
+            where=place.location,
+        )
+    )
 
 
 def check_members(
