@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from numalet.core.cluster.cluster import Cluster
 from numalet.core.model import pod_demand
-from numalet.core.model.findings import BadInput
+from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.value import Value
 from numalet.dashboard import fleet_answers, fleet_nodes, fleet_plan, forms, widths
 from numalet.dashboard.answers import ShownSources
@@ -140,7 +140,16 @@ class _FleetPages(Value):
             drawing=templating.trusted(drawn.drawing),
             is_folded=drawn.is_folded,
             pools=[_pool(each, resource, drawn.traps) for each in drawn.fleet.pools],
-            undecided=_undecided(cluster, self.shown.path),
+            noted={
+                "Undecided nodes": _noted(
+                    ((name, each.why) for name, each in sorted(cluster.undecided.items())),
+                    self.shown.path,
+                ),
+                "Notes on nodes": _noted(
+                    ((name, e) for name, on in sorted(cluster.nodes.items()) for e in on.notes),
+                    self.shown.path,
+                ),
+            },
             traps=[
                 {
                     "name": each.node,
@@ -364,17 +373,18 @@ def _fit(answer: Fit, path: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _undecided(cluster: Cluster, path: str) -> list[dict[str, Any]]:
-    by_text: dict[str, list[str]] = {}
-    for name, each in sorted(cluster.undecided.items()):
-        by_text.setdefault(str(each.why), []).append(name)
+def _noted(findings: Iterable[tuple[str, Finding]], path: str) -> list[dict[str, Any]]:
+    """Return one row for all nodes with the same finding, at most ``MOST_ROWS``."""
+    by_text: dict[str, tuple[Finding, list[str]]] = {}
+    for name, each in findings:
+        by_text.setdefault(str(each), (each, []))[1].append(name)
     return [
         {
             "nodes": len(names),
             "why": why,
-            "fix": cluster.undecided[names[0]].why.fix,
+            "fix": each.fix,
             "first": names[0],
             "path": fleet_answers.node_path(path, names[0]),
         }
-        for why, names in by_text.items()
+        for why, (each, names) in list(by_text.items())[:MOST_ROWS]
     ]

@@ -17,6 +17,7 @@ from numalet.core.cluster.cluster import (
     Origin,
     UndecidedNode,
 )
+from numalet.core.findings.cluster import ClusterOtherSize
 from numalet.core.model import input_error
 from numalet.core.node.node import Node, start
 from numalet.dashboard.application import application
@@ -183,6 +184,19 @@ async def test_a_node_that_has_none_of_a_resource_is_not_unknown() -> None:
         page = (await client.get("/fleet", params={"resource": GPU})).text
     assert "<desc>1 pool: 3 nodes</desc>" in page
     assert f"web; free {GPU} by NUMA node: 0; has no {GPU}" in page
+
+
+async def test_a_note_that_several_nodes_share_is_one_row_with_the_first_of_them() -> None:
+    note = ClusterOtherSize(resource="cpu", offered="64", allocatable="62")
+    nodes = [replace(gpu_fleet.running(name, []), notes=(note,)) for name in ("one", "two")]
+    async with _client(gpu_fleet.cluster(nodes)) as client:
+        page = (await client.get("/fleet")).text
+    row = page[page.index("<h3>Notes on nodes</h3>") :].split("</table>")[0]
+    assert re.search(
+        r'number">2</td><td><a href="/ui/fleet/nodes/one">one</a>.*Node object 62', row
+    )
+    assert "correct the machine or the reserved amounts of the class" in row
+    assert row.count("Node object") == 1
 
 
 async def test_copies_that_fit_say_where_and_the_others_why_not() -> None:

@@ -38,10 +38,10 @@ from numalet.core.findings.cluster import (
     ClusterReleaseUnknown,
     ClusterUnreadPods,
 )
-from numalet.core.model import resources
+from numalet.core.model import pod_demand, resources
 from numalet.core.model.findings import Finding
 from numalet.core.model.node_constraints import NodeIdentity
-from numalet.core.model.quantity import ZERO
+from numalet.core.model.quantity import ZERO, Quantity
 from numalet.core.model.value import Value, replace
 from numalet.core.node.node import Node
 
@@ -84,6 +84,7 @@ class Classes:
         self._started: dict[str, Node | StartRefused] = {}
         self._names: dict[tuple[int, str], str] = {}
         self._of_rules: dict[str, ClassSpec] = {}
+        self._offers: dict[tuple[object, ...], tuple[Mapping[str, int], Mapping[str, int]]] = {}
 
     def empty(self, name: str) -> Node | StartRefused | None:
         """Return an empty node of the class, if the class is known."""
@@ -97,6 +98,18 @@ class Classes:
     def forget(self, name: str) -> None:
         """Restart the class on its next use: it was deleted or changed."""
         self._started.pop(name, None)
+
+    def bounded(self, node: Node, most: Mapping[str, int]) -> Node:
+        """Return the node, which offers at most these amounts: milli-CPUs for CPU, else units."""
+        if not most:
+            return node
+        offered = node.roster.offered
+        key = (id(offered), *sorted(most.items()))
+        # Nodes of one class are recognized by shared values. The cached pair keeps the first alive,
+        # so no other one can get its id.
+        if key not in self._offers:
+            self._offers[key] = offered, {**offered, **most}
+        return replace(node, roster=replace(node.roster, offered=self._offers[key][1]))
 
     def of_rule(self, node: ListedNode) -> str | Finding | None:
         """Return the class of the first rule that matches the node, if any."""
@@ -176,11 +189,22 @@ def node_of(
     # Only the name and labels differ between members of a class; the managers are shared.
     member = _member(empty, listed)
     node, origin, notes = _with_pods(inputs, member, empty, pods, is_of_class=name)
+    other_sizes = list(_other_sizes(node, listed))
+    sizes = [
+        ClusterOtherSize(resource=resource, offered=str(here), allocatable=str(says))
+        for resource, here, says in other_sizes
+    ]
+    # The kubelet itself wrote the Node object, so the class cannot offer more.
+    most = {
+        resource: pod_demand.number(resource, says)
+        for resource, here, says in other_sizes
+        if says < here
+    }
     if inputs.unread_pods:
         notes = (*notes, ClusterUnreadPods(count=inputs.unread_pods))
     return ClusterNode(
         name=listed.name,
-        node=node,
+        node=known.bounded(node, most),
         origin=origin,
         class_name=name,
         pool=pool,
@@ -188,7 +212,7 @@ def node_of(
         taints=listed.taints,
         is_cordoned=listed.is_cordoned,
         is_ready=listed.is_ready,
-        notes=(*_other_sizes(node, listed), *notes),
+        notes=(*sizes, *notes),
         uid=listed.uid,
     )
 
@@ -269,7 +293,8 @@ def _with_pods(
     return node, Origin.REBUILT, (*distrust, *derived, *again.notes)
 
 
-def _other_sizes(node: Node, listed: ListedNode) -> Iterator[Finding]:
+def _other_sizes(node: Node, listed: ListedNode) -> Iterator[tuple[str, Quantity, Quantity]]:
+    """Yield resources of which the class and the Node object differ, with both amounts."""
     offered = node_resources.allocatable(node.rules, node.snapshot)
     for name, says in listed.allocatable.items():
         # A Node also lists resources that the managers do not count, such as ephemeral storage.
@@ -280,4 +305,4 @@ def _other_sizes(node: Node, listed: ListedNode) -> Iterator[Finding]:
         # CPUs and devices are counted exactly; only memory varies between machines of one model.
         off = abs(here.value - says.value) * _MEMORY_TOLERANCE
         if name != resources.MEMORY or off > max(here.value, says.value):
-            yield ClusterOtherSize(resource=name, offered=str(here), allocatable=str(says))
+            yield name, here, says

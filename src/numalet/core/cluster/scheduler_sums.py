@@ -31,9 +31,15 @@ def free_of(node: Node, resource: str) -> int:
 
 
 def allocatable_of(node: Node, resource: str) -> int:
-    """Kubelet: ``GetAllocatable`` of the Device Manager counts only healthy devices, v1.32."""
+    """Kubelet: ``GetAllocatable`` of the Device Manager counts only healthy devices, v1.32.
+
+    A Node object with fewer devices than its class is right about their number.
+    """
     registered = node.snapshot.device.inventory.registered.get(resource)
-    return node.roster.offered.get(resource, 0) if registered is None else len(registered.healthy)
+    offered = node.roster.offered
+    if registered is None:
+        return offered.get(resource, 0)
+    return min(len(registered.healthy), offered.get(resource, len(registered.healthy)))
 
 
 def _requested(node: Node, resource: str) -> int:

@@ -83,8 +83,12 @@ class ClusterHoldersUnknown(NoteFinding):
 
 
 class ClusterOtherSize(WarningFinding):
-    sentence = "its class offers {offered} of {resource}, the Node object {allocatable}"
+    sentence = (
+        "its class offers {offered} of {resource}, the Node object {allocatable}: the smaller "
+        "amount counts as allocatable"
+    )
     why = "The class may be that of another machine, or the configuration may be outdated."
+    fix = "correct the machine or the reserved amounts of the class"
     resource: str
     offered: str
     allocatable: str

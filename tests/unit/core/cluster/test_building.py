@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from numalet.core.cluster import building, classes, published
+from numalet.core.cluster import building, classes, published, scheduler_sums
 from numalet.core.cluster.building import ClassRule
 from numalet.core.cluster.classes import ClassSpec
 from numalet.core.cluster.cluster import Cluster, ClusterPod, Origin, Taint, TaintEffect
@@ -229,13 +229,41 @@ def test_another_machine_than_the_class_has_is_noted() -> None:
     }
     cluster = building.build(objects(nodes={"n": listed(allocatable=sizes)}))
     assert [str(each) for each in cluster.nodes["n"].notes] == [
-        "its class offers 62 of cpu, the Node object 60",
-        "its class offers 0 of example.com/nic, the Node object 1",
+        "its class offers 62 of cpu, the Node object 60: the smaller amount counts as allocatable",
+        "its class offers 0 of example.com/nic, the Node object 1: the smaller amount counts as"
+        " allocatable",
     ]
     less = {"memory": Quantity.from_bytes(500 * gpu_fleet.GIB)}
     assert codes(building.build(objects(nodes={"n": listed(allocatable=less)}))) == [
         "cluster/other-size"
     ]
+
+
+def test_pods_get_at_most_what_the_node_object_has() -> None:
+    sizes = {"cpu": Quantity.from_int(13), "nvidia.com/gpu": Quantity.from_int(3)}
+    same = {"cpu": Quantity.from_int(62)}
+    cluster = building.build(
+        objects(
+            3,
+            nodes={
+                "n": listed(allocatable=sizes),
+                "o": listed("o", allocatable=sizes),
+                "p": listed("p", allocatable=same),
+            },
+            states={name: ListedState(CLASS, published.of_node(filled(3)[0])) for name in "nop"},
+        )
+    )
+    small, twin, whole = (cluster.nodes[name].node for name in "nop")
+    free = scheduler_sums.free(small)
+    assert (free["cpu"], free["nvidia.com/gpu"]) == (1000, 0)
+    assert scheduler_sums.free_of(whole, "cpu") == 62_000
+    assert scheduler_sums.free_of(whole, "nvidia.com/gpu") == 8
+    # The kubelet of the small node has no room for a pod that the class has room for.
+    asked = gpu_fleet.pod("next", 1)
+    assert (small.fits(asked), whole.fits(asked)) == (False, True)
+    # Both are one class for those who decide once for many nodes.
+    assert small.roster.offered is twin.roster.offered
+    assert whole.roster.offered is not small.roster.offered
 
 
 def test_budgets_guard_pods_of_the_cluster() -> None:
