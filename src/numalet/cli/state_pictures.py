@@ -94,6 +94,7 @@ def write_compared(
 ) -> None:
     """Write two sets of state files, with their paths, as one page."""
     from numalet.cli import drawing_options
+    from numalet.insight.maps import node_map
     from numalet.insight.state import state_chart, state_diff
     from numalet.pages import bodies, templating
 
@@ -101,7 +102,7 @@ def write_compared(
         pictures.coloured(state_chart.state_chart(states, path, names, on.machine))
         for path, states in compared
     ]
-    pods = tuple(pod for chart in charts for pod in chart.pods)
+    pods = node_map.in_letter_order(pod for chart in charts for pod in chart.pods)
     before, after = (replace(chart, lettered=pods) for chart in charts)
     notes = [each.located for _, states in compared for each in state_diff.unreadable(states)]
     origin = drawing_options.origin(machine=on.name)

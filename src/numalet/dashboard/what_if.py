@@ -196,7 +196,10 @@ def answer(view: NodeView, question: WhatIfQuestion) -> WhatIfAnswer:
         beginning = replace(beginning, node=node)
     # Uids of the manifest could be those of running pods.
     own = [replace(pod, uid=f"{UID}{at}") for at, pod in enumerate(pods)]
-    return replace(_asked(beginning, own, question), findings=findings, lost=tuple(gone))
+    asked = _asked(beginning, own, question)
+    assert asked.chart is not None
+    chart = node_map.with_letters_of(view.chart, asked.chart)
+    return replace(asked, chart=chart, findings=findings, lost=tuple(gone))
 
 
 def _beginning(view: NodeView, question: WhatIfQuestion) -> Session | StartRefused:

@@ -131,6 +131,7 @@ def _way_out(view: NodeView, row: PodRow, offer: Offer) -> WayOut | None:
     known = {each.pod.uid: each.pod for each in view.rows}
     after = view.node.at(decision.after)
     chart = node_map.of_node(after, f"{view.title}, as it would be", known)
+    chart = node_map.with_letters_of(view.chart, chart)
     names = tuple(str(known.get(uid, uid)) for uid in offer.outcome.lost)
     held = chart.pod(row.pod.uid)
     return WayOut(explanations.of_reason(offer.change), names, chart, held.nodes if held else ())

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 from numalet.core.model.pod import QosClass
 from numalet.drawing import node_drawing
 from numalet.drawing.node import holders
+from numalet.insight.maps import node_map
 from numalet.insight.maps.node_map import ColoursBy, MapPod, NodeMap
 from values import node_charts
 
@@ -59,12 +60,30 @@ def test_pods_of_one_qos_class_are_one_holder_on_request() -> None:
 
 def test_a_pod_has_one_letter_in_drawings_that_share_them() -> None:
     first, second, third = (_pod(number, "a", cpus=frozenset({number})) for number in (1, 2, 3))
-    every = (first, second, second, third)
+    every = node_map.in_letter_order((first, second, third, second))
     before = NodeMap(title="", nodes=(), pods=(first, second), lettered=every)
     after = NodeMap(title="", nodes=(), pods=(second, third), lettered=every)
     assert _letters(before) == {"u1": "A", "u2": "B"}
     assert _letters(after) == {"u2": "B", "u3": "C"}
     assert [each.css_class for each in holders.by_uid(after).values()] == ["hue-2", "hue-3"]
+
+
+def test_a_pod_keeps_its_letter_when_others_come_and_go() -> None:
+    one, two, early, last = (
+        _pod(number, namespace, cpus=frozenset({number}))
+        for number, namespace in ((1, "m"), (2, "n"), (3, "a"), (4, "z"))
+    )
+    first = NodeMap(title="", nodes=(), pods=(one, two))
+    more = node_map.with_letters_of(first, replace(first, pods=(one, two, early)))
+    assert _letters(more) == {"u1": "A", "u2": "B", "u3": "C"}
+    less = node_map.with_letters_of(more, replace(first, pods=(two, early)))
+    assert _letters(less) == {"u2": "B", "u3": "C"}
+    # A new pod has the letter of the one that left, and a changed one keeps its own.
+    grown = replace(two, cpus=frozenset({2, 7}))
+    again = node_map.with_letters_of(less, replace(first, pods=(grown, early, last)))
+    assert _letters(again) == {"u4": "A", "u2": "B", "u3": "C"}
+    assert grown in again.lettered
+    assert node_map.with_letters_of(again, again) == again
 
 
 def test_the_legend_says_what_a_pod_holds() -> None:

@@ -36,9 +36,8 @@ def mark(pen: Pen, group: Element, blocks: Sequence[NumaBlock], place: Box) -> f
     cells = [cell for block in blocks for cell in block.cpus]
     if not cells:
         return place.top
-    words = _counts(pen, cells)
-    listed = cpu_set.text(cell.cpu for cell in cells)
-    end = pen.paragraph(group, f"{words}: {listed}", place)
+    counted = (f"{words}: {cpus}".rstrip(": ") for words, cpus in _counts(pen, cells).items())
+    end = pen.paragraph(group, "; ".join(counted), place)
     below = Box(place.left, end, place.width)
     pool = pen.chart.pool
     if pool.pods and (here := len(pool.cpus.intersection(cell.cpu for cell in cells))):
@@ -58,7 +57,7 @@ def mark_bar(pen: Pen, group: Element, block: NumaBlock, place: Box) -> float:
     """Mark the CPUs of one NUMA node as a bar below their numbers; return the lower end."""
     if not block.cpus:
         return place.top
-    words = _counts(pen, block.cpus)
+    words = ", ".join(_counts(pen, block.cpus))
     below = Box(place.left, pen.paragraph(group, words, place), place.width, BAR_PX)
     end = _bar(pen, group, block.node_id, block.cpus, below)
     pen.rect(group, below, "bar", words)
@@ -79,22 +78,21 @@ def _css_class(pen: Pen, cell: CpuCell) -> str:
     return "kept" if cell.use is CpuUse.RESERVED else unheld_class(pen.chart.cpus)
 
 
-def _counts(pen: Pen, cells: Sequence[CpuCell]) -> str:
-    count = {use: sum(cell.use is use for cell in cells) for use in CpuUse}
-    there = len(cells) - count[CpuUse.RESERVED]
+def _counts(pen: Pen, cells: Sequence[CpuCell]) -> dict[str, str]:
+    """Return the words of the heading, each with the CPUs that it counts."""
+    of = {use: [cell.cpu for cell in cells if cell.use is use] for use in CpuUse}
+    there, unheld = len(cells) - len(of[CpuUse.RESERVED]), of[CpuUse.SHARED]
     total = numbers.counted(there or len(cells), "CPU")
-    unheld, word = count[CpuUse.SHARED], pen.chart.cpus.value
-    if not word:
-        return total
-    if not there:
-        parts = [f"{total}, all reserved" if len(cells) > 1 else f"{total}, reserved"]
-    elif unheld == there:
-        parts = [f"{total}, all {word}" if there > 1 else f"{total}, {word}"]
-    else:
-        parts = [f"{unheld} of {total} {word}"]
-    if there and count[CpuUse.RESERVED]:
-        parts.append(f"{count[CpuUse.RESERVED]} reserved")
-    return ", ".join(parts)
+    every = "all " if (there or len(cells)) > 1 else ""
+    word = pen.chart.cpus.value
+    if not (word and there):
+        listed = cpu_set.text(cell.cpu for cell in cells)
+        return {f"{total}, {every}reserved" if word else total: listed}
+    whole = f"{total}, {every}{word}"
+    counts = {whole if len(unheld) == there else f"{len(unheld)} of {total} {word}": unheld}
+    if kept := of[CpuUse.RESERVED]:
+        counts[f"{len(kept)} reserved"] = kept
+    return {words: cpu_set.text(cpus) for words, cpus in counts.items()}
 
 
 class _Grid(Value, kw_only=True):

@@ -1,7 +1,6 @@
 """Who holds what in a drawing: a colour, a letter and a line of the legend for each holder.
 
-A holder is a pod, or all pods of a namespace or of a QoS class. Pods with exclusive CPUs come
-first, by name, so that they have the same letters as in the table of CPUs in a terminal.
+A holder is a pod, or all pods of a namespace or of a QoS class.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Final
 
 from numalet.core.model.value import Value
 from numalet.drawing import tokens
-from numalet.insight.maps import finding
+from numalet.insight.maps import finding, node_map
 from numalet.insight.maps.node_map import ColoursBy, MapPod, NodeMap
 from numalet.wording import numbers
 
@@ -37,9 +36,8 @@ UNKNOWN: Final = Holder("", "holder", "", ())
 
 def by_uid(chart: NodeMap) -> Mapping[str, Holder]:
     """Return the holders of a drawing by the uids of their pods, in the order of the legend."""
-    every = {pod.uid: pod for pod in chart.lettered or chart.pods}
     of_name: dict[str, list[str]] = {}
-    for pod in sorted(every.values(), key=lambda pod: (not pod.cpus, pod.title, pod.uid)):
+    for pod in chart.lettered or node_map.in_letter_order(chart.pods):
         of_name.setdefault(_key(pod, chart.colours_by), []).append(pod.uid)
     here = {pod.uid: pod for pod in chart.pods}
     return {

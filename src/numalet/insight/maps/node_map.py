@@ -18,7 +18,7 @@ from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.machine_info import MachineInfo, NumaNodeInfo
 from numalet.core.model.machine_queries import NodeClass
 from numalet.core.model.pod import ContainerKey, Pod, QosClass
-from numalet.core.model.value import Value
+from numalet.core.model.value import Value, replace
 from numalet.core.node.node import NO_DEVICES, Devices, Node
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
@@ -139,7 +139,8 @@ class NodeMap(Value, kw_only=True):
     """The whole node: NUMA nodes by ascending id, pods in the order of their admission.
 
     ``cpus`` and ``memory`` say what the parts without a holder are. ``colours_by`` is the reader's
-    choice for drawings. ``lettered`` are all pods of drawings that share letters and colours.
+    choice for drawings. ``lettered`` are all pods of drawings that share letters and colours, in
+    the order of their letters.
     """
 
     title: str
@@ -157,6 +158,21 @@ class NodeMap(Value, kw_only=True):
 
     def pod(self, uid: str) -> MapPod | None:
         return next((each for each in self.pods if each.uid == uid), None)
+
+
+def in_letter_order(pods: Iterable[MapPod]) -> tuple[MapPod, ...]:
+    """Return each pod once, those with exclusive CPUs first, as in the terminal's table of CPUs."""
+    once = {pod.uid: pod for pod in pods}
+    return tuple(sorted(once.values(), key=lambda pod: (not pod.cpus, pod.title, pod.uid)))
+
+
+def with_letters_of(before: NodeMap, chart: NodeMap) -> NodeMap:
+    """Return the chart with the letters of an earlier one: a new pod gets that of one that left."""
+    order = before.lettered or in_letter_order(before.pods)
+    here, known = {pod.uid: pod for pod in chart.pods}, {pod.uid for pod in order}
+    new = iter(in_letter_order(pod for pod in chart.pods if pod.uid not in known))
+    kept = [here.get(pod.uid) or next(new, pod) for pod in order]
+    return replace(chart, lettered=(*kept, *new))
 
 
 def of_machine(machine: MachineInfo, title: str, devices: Devices = NO_DEVICES) -> NodeMap:
