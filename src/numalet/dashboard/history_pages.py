@@ -39,6 +39,7 @@ def routes(shown: ShownSources) -> list[Route]:
         now = shown.clock()
         points = [each for each in source.history() if each.at >= now - timedelta(hours=hours)]
         events = [event for each in points for event in each.events]
+        events.sort(key=lambda event: event.at)
         span = TimeSpan(now.timestamp() - hours * 3600, now.timestamp())
         return shown.page(
             "history.html",

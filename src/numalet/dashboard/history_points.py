@@ -11,6 +11,7 @@ from typing import Any, Final
 from numalet.core.model import resources
 from numalet.core.model.findings import WarningFinding
 from numalet.core.model.value import replace
+from numalet.core.workload.run import ExitReason
 from numalet.dashboard.sources import (
     ELSEWHERE,
     Happened,
@@ -90,6 +91,12 @@ def _amounts(view: NodeView) -> dict[tuple[int, str], tuple[int, int]]:
 
 
 def _events(before: NodeView, after: NodeView, at: datetime) -> Iterator[HistoryEvent]:
+    """Yield what happened, at the times that the pods have; ``at`` where they have none."""
+
+    def event(when: datetime | None, what: Happened, pod: str, words: str = "") -> HistoryEvent:
+        # A pod that was there before the dashboard's server began may have an older time.
+        return HistoryEvent(max(when or at, before.at), what, pod, words[:_MOST_WORDS])
+
     old = {row.pod.uid: row for row in before.rows}
     held = {pod.uid: pod for pod in after.chart.pods}
     for row in after.rows:
@@ -97,35 +104,52 @@ def _events(before: NodeView, after: NodeView, at: datetime) -> Iterator[History
         if row.is_rejected:
             if was is None or not was.is_rejected:
                 words = f"{row.reason}: {row.why or row.message}"
-                yield HistoryEvent(at, Happened.REFUSED, row.title, words[:_MOST_WORDS])
+                yield event(row.created_at, Happened.REFUSED, row.title, words)
             continue
         if was is None or was.is_rejected:
             was = None
             has = held.get(row.pod.uid)
             words = "" if has is None else finding.holdings(after.chart, [has])
-            yield HistoryEvent(at, Happened.ADMITTED, row.title, words[:_MOST_WORDS])
-        for what, words in _changes(was, row):
-            yield HistoryEvent(at, what, row.title, words[:_MOST_WORDS])
+            yield event(row.created_at, Happened.ADMITTED, row.title, words)
+        for when, what, words in _changes(was, row, before.at):
+            yield event(when, what, row.title, words)
     for row in old.values():
         if not row.is_rejected:
-            yield HistoryEvent(at, Happened.REMOVED, row.title)
+            yield event(None, Happened.REMOVED, row.title)
 
 
-def _changes(was: PodRow | None, row: PodRow) -> Iterator[tuple[Happened, str]]:
-    """Yield what became of an admitted pod; without an earlier row nothing has restarted."""
-    restarts = {} if was is None else {each.name: each.restarts or 0 for each in was.containers}
+def _changes(
+    was: PodRow | None, row: PodRow, since: datetime
+) -> Iterator[tuple[datetime | None, Happened, str]]:
+    """Yield what became of an admitted pod, and when.
+
+    The last end of a container shows crashes that no view had. What ended before ``since``
+    is not new.
+    """
+    old = {} if was is None else {each.name: each for each in was.containers}
+    has_crashed = False
     for each in row.containers:
-        if (each.restarts or 0) > restarts.get(each.name, each.restarts or 0):
-            count = numbers.counted(each.restarts or 0, "restart")
-            yield Happened.RESTARTED, f"{each.name}: {each.last_end or 'has ended'}; {count}"
+        known, end = old.get(each.name), each.last_exit
+        last, count = (None, 0) if known is None else (known.last_exit, known.restarts or 0)
+        is_new = end is not None and end.finished_at >= since and end != last
+        words = each.last_end or "has ended"
+        if is_new and end is not None and end.reason is not ExitReason.COMPLETED:
+            has_crashed = True
+            yield end.finished_at, Happened.CRASHED, f"{each.name}: {words}"
+            words = "after a crash"
+        if (each.restarts or 0) > count and (is_new or known is not None):
+            began = each.started_at or (None if end is None else end.started_at)
+            words = f"{each.name}: {words}; {numbers.counted(each.restarts or 0, 'restart')}"
+            yield began, Happened.RESTARTED, words
     if was is not None and was.status == row.status:
         return
-    ends = [f"{each.name}: {each.last_end}" for each in row.containers if each.last_end]
-    words = "; ".join([row.status, *ends])
-    if row.level is Level.BAD and (was is None or was.level is not Level.BAD):
-        yield Happened.CRASHED, words
+    ends = [each for each in row.containers if each.last_exit]
+    words = "; ".join([row.status, *(f"{each.name}: {each.last_end}" for each in ends)])
+    if row.level is Level.BAD and (was is None or was.level is not Level.BAD) and not has_crashed:
+        yield None, Happened.CRASHED, words
     elif row.status in _ENDED:
-        yield Happened.ENDED, words
+        over = max((e.last_exit.finished_at for e in ends if e.last_exit), default=None)
+        yield over, Happened.ENDED, words
 
 
 def differs(first: HistoryPoint, second: HistoryPoint) -> bool:

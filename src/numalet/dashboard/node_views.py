@@ -15,6 +15,7 @@ from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 from numalet.core.snapshot.placement import Placement
+from numalet.core.workload.run import Exit
 from numalet.dashboard.sources import (
     ContainerRow,
     EventRow,
@@ -50,11 +51,16 @@ def view(
     notes: Sequence[Note] = (),
     is_ready: bool = True,
     known: Mapping[str, Pod] | None = None,
+    before: NodeView | None = None,
 ) -> NodeView:
-    """Return the view; ``known`` are pods by uid that have a name but no row."""
+    """Return the view; ``known`` are pods by uid that have a name but no row.
+
+    Pods keep the letters that they have in the view ``before``.
+    """
     by_uid = {row.pod.uid: row for row in rows}
     # Pods that left may still hold resources, so their names come from ``known``.
     names = {**(known or {}), **{uid: row.pod for uid, row in by_uid.items()}}
+    chart = node_map.of_node(node, shown.title, names)
     return NodeView(
         title=shown.title,
         kind=shown.kind,
@@ -62,7 +68,7 @@ def view(
         at=at,
         node=node,
         config=config,
-        chart=node_map.of_node(node, shown.title, names),
+        chart=node_map.with_letters_of(chart if before is None else before.chart, chart),
         rows=tuple(rows),
         events=tuple(events),
         notes=tuple(notes),
@@ -81,7 +87,8 @@ def container(
     held: Placement,
     state: str,
     restarts: int | None = 0,
-    last_end: str = "",
+    last_exit: Exit | None = None,
+    started_at: datetime | None = None,
     audit: Audit | None = None,
 ) -> ContainerRow:
     promised: dict[str, int] = {}
@@ -91,7 +98,8 @@ def container(
         name=name,
         state=state,
         restarts=restarts,
-        last_end=last_end,
+        last_exit=last_exit,
+        started_at=started_at,
         promised_cpus=cpu_set.text(held.cpus),
         promised_nodes=held.memory_nodes,
         promised_bytes=promised,

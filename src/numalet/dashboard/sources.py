@@ -18,6 +18,7 @@ from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model.pod import ContainerKey, Pod
 from numalet.core.model.value import Value
 from numalet.core.node.node import Node
+from numalet.core.workload.run import Exit
 from numalet.insight.maps import node_map
 from numalet.insight.maps.node_map import NodeMap
 
@@ -54,8 +55,10 @@ class ContainerRow(Value, kw_only=True):
     state: str
     restarts: int | None
     """Unknown next to a kubelet."""
-    last_end: str = ""
-    """How its last attempt ended: ``exit code 3, Error``."""
+    last_exit: Exit | None = None
+    """The end of its last attempt that ended."""
+    started_at: datetime | None = None
+    """The start of its last attempt."""
     promised_cpus: str
     promised_nodes: tuple[int, ...]
     promised_bytes: Mapping[str, int]
@@ -64,6 +67,12 @@ class ContainerRow(Value, kw_only=True):
     misplaced_bytes: int | None = None
     stray_cpus: str = ""
     stray_nodes: tuple[int, ...] = ()
+
+    @property
+    def last_end(self) -> str:
+        """``exit code 3, Error``."""
+        ended = self.last_exit
+        return "" if ended is None else f"exit code {ended.code}, {ended.reason.value}"
 
 
 class PodRow(Value, kw_only=True):

@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 
 from numalet.core.model.pod import Pod
 from numalet.core.snapshot.placement import Placement
+from numalet.core.workload.run import Exit, ExitReason
 from numalet.dashboard import history_pages, history_points, node_views
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.sources import (
@@ -44,8 +45,17 @@ def _client(points: Sequence[HistoryPoint], *rows: PodRow) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://dashboard")
 
 
-def _row(name: str, status: str, restarts: int = 0, last_end: str = "") -> PodRow:
-    container = node_views.container("app", Placement(frozenset(), (), {}), "", restarts, last_end)
+def _exit(seconds: float, code: int = 3, reason: ExitReason = ExitReason.ERROR) -> Exit:
+    return Exit(code=code, reason=reason, finished_at=_AT + timedelta(seconds=seconds))
+
+
+def _row(
+    name: str, status: str, restarts: int = 0, last: Exit | None = None, began: float | None = None
+) -> PodRow:
+    started_at = None if began is None else _AT + timedelta(seconds=began)
+    container = node_views.container(
+        "app", Placement(frozenset(), (), {}), "", restarts, last, started_at
+    )
     return PodRow(pod=Pod(uid=name, name=name), status=status, containers=(container,))
 
 
@@ -64,8 +74,8 @@ def test_an_event_says_what_became_of_a_pod() -> None:
         replace(refused, pod=Pod(uid="x", name="x")),
     )  # fmt: skip
     after = _view(
-        _row("crashes", "CrashLoopBackOff", last_end="exit code 3, Error"),
-        _row("again", "Running", 2, "exit code 3, Error"),
+        _row("crashes", "CrashLoopBackOff", last=_exit(-9)),
+        _row("again", "Running", 2, _exit(-9)),
         _row("job", "Completed"),
         _row("still", "CrashLoopBackOff"),
         _row("new", "Running", 5),
@@ -93,6 +103,52 @@ def test_a_pod_that_is_tried_again_is_admitted_and_one_that_crashes_at_once_has_
     assert _happened(_view(_row("a", "Running")), _view(_row("a", "Running", 1))) == [
         ("restarted", "default/a", "app: has ended; 1 restart")
     ]
+
+
+def _timed(before: NodeView, after: NodeView) -> list[tuple[float, str, str]]:
+    events = history_points.point(before, after, _AT + timedelta(seconds=60)).events
+    return [((each.at - _AT).total_seconds(), each.what.value, each.words) for each in events]
+
+
+def test_a_crash_that_no_view_showed_has_its_own_time_and_exit_code() -> None:
+    before, old = _view(_row("a", "Running", 1, _exit(-5))), _row("a", "Running", 1, _exit(-5))
+    after = _view(_row("a", "Running", 3, _exit(7.25), began=7.5))
+    assert _timed(before, after) == [
+        (7.25, "crashed", "app: exit code 3, Error"),
+        (7.5, "restarted", "app: after a crash; 3 restarts"),
+    ]
+    assert _timed(before, _view(old)) == []
+    # A container that waits to be started again has no start but that of the attempt that ended.
+    waits = replace(_exit(7), started_at=_AT + timedelta(seconds=2))
+    assert _timed(before, _view(_row("a", "CrashLoopBackOff", 2, waits))) == [
+        (7, "crashed", "app: exit code 3, Error"),
+        (2, "restarted", "app: after a crash; 2 restarts"),
+    ]
+    # What has completed did not crash.
+    done = _exit(9, 0, ExitReason.COMPLETED)
+    assert _timed(before, _view(_row("a", "Running", 2, done, began=9))) == [
+        (9, "restarted", "app: exit code 0, Completed; 2 restarts")
+    ]
+    assert _timed(before, _view(_row("a", "Completed", 1, done))) == [
+        (9, "ended", "Completed; app: exit code 0, Completed")
+    ]
+
+
+def test_a_pod_that_came_and_crashed_between_two_views_says_both_when_they_were() -> None:
+    came = replace(_row("a", "Running", 1, _exit(4), 5), created_at=_AT + timedelta(seconds=3))
+    refused = PodRow(
+        pod=Pod(uid="r", name="r"), status="Rejected", reason="Odd", message="m",
+        created_at=_AT + timedelta(seconds=2),
+    )  # fmt: skip
+    assert _timed(_view(), _view(came, refused)) == [
+        (3, "admitted", ""),
+        (4, "crashed", "app: exit code 3, Error"),
+        (5, "restarted", "app: after a crash; 1 restart"),
+        (2, "refused", "Odd: m"),
+    ]
+    # A pod that the server of the dashboard finds at its start has a past that is not news.
+    old = replace(_row("a", "Running", 1, _exit(-4), -3), created_at=_AT - timedelta(days=1))
+    assert _timed(_view(), _view(old)) == [(0, "admitted", "")]
 
 
 def test_a_point_has_cpus_memory_and_devices() -> None:

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from numalet.core.model.pod import ContainerKey
+from numalet.core.workload.run import Exit, ExitReason
 from numalet.dashboard import pod_pages
 from numalet.dashboard.application import application, served
 from numalet.dashboard.sources import Level, NodeView, Note
@@ -117,7 +118,8 @@ async def test_a_pod_that_crashes_is_on_the_first_screen_with_its_exit_code() ->
     view = _view()
     row = view.rows[0]
     (container,) = row.containers
-    ended = replace(container, last_end="exit code 3, Error", restarts=4)
+    end = Exit(code=3, reason=ExitReason.ERROR, finished_at=view.at)
+    ended = replace(container, last_exit=end, restarts=4)
     rows = (replace(row, status="CrashLoopBackOff", containers=(ended,)), *[
         replace(view.rows[1], status="Pending", pod=replace(row.pod, uid=f"u{at}"))
         for at in range(5)

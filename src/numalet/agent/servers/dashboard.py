@@ -18,7 +18,6 @@ from numalet.core.model.value import Mutable, replace
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
 from numalet.core.workload.records import EventKind, NodeEvent, PodRecord
-from numalet.core.workload.run import Exit
 from numalet.dashboard import node_views
 from numalet.dashboard.application import Link
 from numalet.dashboard.node_views import ShownNode
@@ -61,9 +60,10 @@ class AgentNode:
         of = self._door.view()
         if self._made is None or self._made[0] is not of:
             # A new view often shows the same; keeping the old one spares the pages a render.
-            made = _view(of, self._revision + 1, self._clock())
-            if self._made is not None and _is_same(self._made[1], made):
-                made = self._made[1]
+            before = None if self._made is None else self._made[1]
+            made = _view(of, self._revision + 1, self._clock(), before)
+            if before is not None and _is_same(before, made):
+                made = before
             self._revision = made.revision
             self._made = (of, made)
         return self._made[1]
@@ -88,7 +88,7 @@ def _is_same(before: NodeView, after: NodeView) -> bool:
     return replace(after, revision=before.revision, at=before.at, node=was) == before
 
 
-def _view(of: AgentView, revision: int, at: datetime) -> NodeView:
+def _view(of: AgentView, revision: int, at: datetime, before: NodeView | None) -> NodeView:
     is_observing = of.standing is OwnershipMode.OBSERVING
     kind = SourceKind.OBSERVING if is_observing else SourceKind.ENFORCING
     rows = [_row(of, record) for record in of.records.values()]
@@ -104,6 +104,7 @@ def _view(of: AgentView, revision: int, at: datetime) -> NodeView:
         events=[_event(each) for each in of.events],
         notes=[*_notes(of.notes), *_problems(of.kubelet)],
         is_ready=of.ready,
+        before=before,
     )
 
 
@@ -131,7 +132,8 @@ def _row(of: AgentView, record: PodRecord) -> PodRow:
                 held.get(each.name, _NOTHING),
                 _state(shown["status"], each.name),
                 run.of(each.name).restart_count,
-                _last_end(run.of(each.name).last_exit),
+                run.of(each.name).last_exit,
+                run.of(each.name).started_at,
                 of.audits.get(ContainerKey(pod.uid, each.name)) if is_active else None,
             )
             for each in record.workload.containers
@@ -147,10 +149,6 @@ def _state(status: Mapping[str, Any], name: str) -> str:
             ((kind, about),) = each["state"].items()
             return str(about.get("reason", kind))
     return "waiting"
-
-
-def _last_end(ended: Exit | None) -> str:
-    return "" if ended is None else f"exit code {ended.code}, {ended.reason.value}"
 
 
 _NOTHING: Final = Placement(frozenset(), (), {})
