@@ -139,11 +139,13 @@ def _write_page(rows: list[VariantRow], pictures: PictureFiles) -> None:
 def _rows(prepared: PreparedMatrix, orders: int, seed: int) -> list[VariantRow]:
     from numalet.cli import progress
     from numalet.insight.explain import matrix
+    from numalet.insight.output import explanation_document
     from numalet.insight.usecases import comparing as gathering
 
     asked = gathering.orders(orders, len(prepared.pods), seed)
     whole = len(prepared.variants) * len(prepared.pods) * len(asked)
     with progress.steps(whole, "admissions") as bar:
         return [
-            matrix.row(variant, prepared.pods, asked, bar.advance) for variant in prepared.variants
+            matrix.row(each, prepared.pods, asked, bar.advance, explanation_document.causes)
+            for each in prepared.variants
         ]

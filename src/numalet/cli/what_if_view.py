@@ -158,15 +158,16 @@ def _rejected(rows: Sequence[VariantRow]) -> Iterator[RenderableType]:
     by_pod: dict[tuple[str, str, str], list[VariantRow]] = {}
     for row in started:
         for each in row.document.runs[0].rejected:
-            by_pod.setdefault((each.pod, each.reason, each.message), []).append(row)
+            key = each.pod, each.reason, each.cause or each.message
+            by_pod.setdefault(key, []).append(row)
     if by_pod:
         yield Text("")
         yield Text("Rejected" + (" in the given order:" if len(rows[0].document.runs) > 1 else ":"))
     differing = _differing(rows)
-    for (name, reason, message), by in list(by_pod.items())[:_MOST_REJECTED]:
+    for (name, reason, why), by in list(by_pod.items())[:_MOST_REJECTED]:
         where = _by(by, started, differing)
         yield Text(output.printable(f"  {name}: {reason} ({where})"))
-        yield Text(output.printable(f"    {message}"), style="dim")
+        yield Text(output.printable(f"    {why}"), style="dim")
     if len(by_pod) > _MOST_REJECTED:
         yield Text(f"  and {len(by_pod) - _MOST_REJECTED} more (see -o json)")
 

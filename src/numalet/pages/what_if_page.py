@@ -131,14 +131,14 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
 
 def rejected_table(rows: Sequence[VariantDocument]) -> TextTable:
     """Return pods rejected in the given order, each reason once, with the variants' numbers."""
-    variants: dict[tuple[str, str, str], list[int]] = {}
+    variants: dict[tuple[str, str, str, str], list[int]] = {}
     for number, row in enumerate(rows, 1):
         for each in row.runs[0].rejected if row.runs else ():
-            key = each.pod, each.reason, each.message
+            key = each.pod, each.cause or "", each.reason, each.message
             variants.setdefault(key, []).append(number)
     return TextTable(
         "Rejected in the given order",
-        ("Pod", "Reason", "Message", "By variants"),
+        ("Pod", "Why", "Reason", "Message", "By variants"),
         tuple(
             (*key, f"{len(by)} of {len(rows)}: {cpu_set.text(by)}") for key, by in variants.items()
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import threading
 import zlib
 from collections.abc import Sequence
@@ -92,7 +93,7 @@ async def test_the_empty_form_has_samples_and_each_is_answered() -> None:
             assert sample.title in page.text
             answer = await client.get(f"/what-if?sample={sample.name}")
             assert answer.status_code == 200
-            wanted = "is rejected" if sample.name == "larger" else "is admitted"
+            wanted = "would be rejected" if sample.name == "larger" else "would be admitted"
             assert wanted in answer.text
     assert [each.name for each in samples(_view().chart)] == [
         *("half", "device", "larger", "burstable")
@@ -103,7 +104,7 @@ async def test_a_posted_manifest_becomes_a_link_that_answers_the_same() -> None:
     async with _client() as client:
         answer = await client.post("/what-if", data={"manifest": _manifest(2), "policy": ""})
         assert answer.status_code == 200
-        assert "default/asked is admitted" in answer.text
+        assert "default/asked would be admitted" in answer.text
         assert 'data-pod="what-if-0"' in answer.text
         assert answer.url.query.startswith(b"m=")
         again = await client.get(str(answer.url))
@@ -114,7 +115,7 @@ async def test_a_posted_manifest_becomes_a_link_that_answers_the_same() -> None:
 async def test_a_refused_pod_has_hints_and_ways_out_that_are_drawn() -> None:
     async with _client() as client:
         answer = await client.post("/what-if", data={"manifest": _manifest(10)})
-        assert "default/asked is rejected" in answer.text
+        assert "default/asked would be rejected" in answer.text
         assert "TopologyAffinityError" in answer.text
         assert "Hints for main" in answer.text
         assert answer.text.count("<svg") == 2  # The node, and the matrix of hints.
@@ -131,7 +132,7 @@ async def test_another_policy_is_asked_in_thought() -> None:
     async with _client() as client:
         data = {"manifest": _manifest(10), "policy": "best-effort"}
         answer = await client.post("/what-if", data=data)
-        assert "default/asked is admitted" in answer.text
+        assert "default/asked would be admitted" in answer.text
         assert "policy=best-effort" in str(answer.url)
         assert (await client.get("/what-if?policy=odd")).status_code == 400
         assert (await client.get("/what-if?scope=odd")).status_code == 400
@@ -161,9 +162,9 @@ async def test_several_pods_ask_one_after_the_other() -> None:
     async with _client() as client:
         both = _manifest(7, "one") + "---\n" + _manifest(7, "two") + "---\n" + _manifest(7, "six")
         answer = await client.post("/what-if", data={"manifest": both})
-        assert "default/six is rejected" in answer.text or "default/two is rejected" in answer.text
+        assert re.search("default/(six|two) would be rejected", answer.text)
         first = await client.get(f"{answer.url}&pod=0")
-        assert "default/one is admitted" in first.text
+        assert "default/one would be admitted" in first.text
         many = "---\n".join(_manifest(1, f"p{at}") for at in range(101))
         assert "are too many" in (await client.post("/what-if", data={"manifest": many})).text
 
@@ -181,7 +182,7 @@ async def test_bounds_of_forms() -> None:
         noise = "".join(chr(33 + at * at % 89) + str(at * 7919) for at in range(9000))
         padded = _manifest(2) + "# " + noise + "\n"
         kept = await client.post("/what-if", data={"manifest": padded})
-        assert "is admitted" in kept.text
+        assert "would be admitted" in kept.text
         assert "too long for a link" in kept.text
         assert (await client.post("/what-if", data={"manifest": " "})).status_code == 200
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean, median
 from typing import Any, Final, Literal, TypeAlias
 
+from numalet.core.admission.decision import Decision
 from numalet.core.config.behaviour import EXACT, Behaviour, Mode
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import StartRefused, TopologyPolicy
@@ -32,7 +33,7 @@ from numalet.insight.decision_notes import (
 from numalet.insight.explain import measures
 from numalet.insight.explain.measures import StrandedDocument
 from numalet.insight.simulate import simulation_document
-from numalet.insight.simulate.session import NO_FILES, StateFiles
+from numalet.insight.simulate.session import NO_FILES, Session, StateFiles
 from numalet.insight.simulate.simulation_document import RefusedDocument
 from numalet.wording import kubelet_start
 
@@ -41,6 +42,10 @@ Order: TypeAlias = Sequence[int]
 
 Options: TypeAlias = tuple[tuple[str, str], ...]
 """Options of the topology policy."""
+
+
+Causes: TypeAlias = Callable[[Session, Sequence[Decision]], Mapping[int, str]]
+"""``explanation_document.causes``."""
 
 
 class NamedMachine(Value, eq=False):
@@ -214,9 +219,16 @@ def variants(
 
 
 def row(
-    variant: Variant, pods: Sequence[Pod], orders: Sequence[Order], tick: Callable[[int], None]
+    variant: Variant,
+    pods: Sequence[Pod],
+    orders: Sequence[Order],
+    tick: Callable[[int], None],
+    causes: Causes = lambda session, decisions: {},
 ) -> VariantRow:
-    """Return the figures of one variant; ``tick`` gets the number of new admissions."""
+    """Return the figures of one variant; ``tick`` gets the number of new admissions.
+
+    ``causes`` explains the rejections in the first order.
+    """
     # Started once: every order begins with the same immutable node.
     empty = variant.start()
     document = VariantDocument(
@@ -236,18 +248,22 @@ def row(
         document.start_error = kubelet_start.text(empty)
         return VariantRow(document, refused=empty)
     notes: list[Finding] = []
-    for order in orders:
-        run, about_it = _run(empty, [pods[position] for position in order])
+    named = {pod.uid: pod for pod in pods}
+    session = Session(variant.config.config, variant.machine.machine, empty, pods=named)
+    for at, order in enumerate(orders):
+        in_order = [pods[position] for position in order]
+        run, about_it = _run(session, in_order, (lambda *_: {}) if at else causes)
         document.runs.append(run)
         notes += about_it
         tick(len(order))
     return VariantRow(document, tuple(notes))
 
 
-def _run(node: Node, pods: Sequence[Pod]) -> tuple[OrderRunDocument, tuple[Finding, ...]]:
+def _run(
+    session: Session, pods: Sequence[Pod], causes: Causes
+) -> tuple[OrderRunDocument, tuple[Finding, ...]]:
     """Return the result of one order, and the notes; a pod that is evicted later is not counted."""
-    admitted = 0
-    rejected: list[tuple[Pod, RefusedDocument]] = []
+    node, admitted = session.node, 0
     groups: dict[NumaMask, None] = {}
     spans = []
     decisions = []
@@ -255,7 +271,6 @@ def _run(node: Node, pods: Sequence[Pod]) -> tuple[OrderRunDocument, tuple[Findi
         node, decision = node.admit(pod)
         decisions.append(decision)
         if decision.rejection is not None:
-            rejected.append((pod, simulation_document.refused(pod, decision.rejection)))
             continue
         # An admission may evict pods that were admitted before.
         admitted += 1 - len(decision.evicted)
@@ -265,6 +280,12 @@ def _run(node: Node, pods: Sequence[Pod]) -> tuple[OrderRunDocument, tuple[Findi
         node = node.pod_started(pod.uid)
         groups |= dict.fromkeys(measures.groups(node.snapshot))
     machine = node.rules.machine
+    explained = causes(replace(session, node=node), decisions)
+    rejected = [
+        (each.pod, simulation_document.refused(each.pod, why, explained.get(id(each), "")))
+        for each in decisions
+        if (why := each.rejection) is not None
+    ]
     beside = decision_notes.collect(decisions)
     run = OrderRunDocument(
         admitted=admitted,

@@ -169,11 +169,12 @@ class StepDocument(OutputDocument):
 
 
 class RefusedDocument(OutputDocument):
-    """A rejected pod with the kubelet's reason and message."""
+    """A rejected pod with the kubelet's reason and message; ``cause`` as in an explanation."""
 
     pod: str
     reason: str
     message: str
+    cause: str | UnsetType = UNSET
 
 
 class SimulationDocument(OutputDocument):
@@ -272,8 +273,9 @@ def not_started(refused: StartRefused, release: Release = DEFAULT) -> NotStarted
     )
 
 
-def refused(pod: Pod, rejection: Rejection) -> RefusedDocument:
-    return RefusedDocument(str(pod), kubelet.reason(rejection), kubelet.message(rejection))
+def refused(pod: Pod, rejection: Rejection, cause: str = "") -> RefusedDocument:
+    reason, message = kubelet.reason(rejection), kubelet.message(rejection)
+    return RefusedDocument(str(pod), reason, message, cause or UNSET)
 
 
 def not_asked(decision: Decision) -> list[NotAskedDocument]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+from msgspec import UNSET
+
 from numalet.core.model.pod import Pod, QosClass
 from numalet.core.node.node import Node
 from numalet.insight.explain import matrix, measures
@@ -16,7 +18,7 @@ from numalet.insight.explain.matrix import (
     VariantDocument,
 )
 from numalet.insight.explain.measures import StrandedDocument
-from numalet.insight.output import json_schema
+from numalet.insight.output import explanation_document, json_schema
 from values.builders import container, machine, pod, simple
 from values.explain_bench import (
     GPU,
@@ -49,6 +51,17 @@ def after(*pods: Pod, begun: Node | None = None) -> Node:
     for each in pods:
         node, _ = node.admit(each)
     return node
+
+
+def test_rejections_in_the_first_order_have_their_cause() -> None:
+    found = matrix.row(
+        Variant(TWO, PLAIN, "single-numa-node", "pod", ()), [wide(), narrow()], ((0, 1), (1, 0)),
+        lambda _: None, explanation_document.causes,
+    ).document  # fmt: skip
+    (first, second) = found.runs
+    (cause,) = (str(each.cause) for each in first.rejected)
+    assert cause.startswith("the pod needs 15Gi memory on one NUMA node; the best node has 10Gi")
+    assert [each.cause for each in second.rejected] == [UNSET]
 
 
 def test_variants_are_all_combinations_but_none_is_one() -> None:
