@@ -12,14 +12,15 @@ from typing import ClassVar, TypeAlias
 from numalet.core.cluster import verdicts
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, UndecidedNode
 from numalet.core.config.rules import NodeRules
-from numalet.core.model.value import Value, replace
+from numalet.core.model import cpu_set
+from numalet.core.model.value import Value, field, replace
 from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.fleet import kube_scheduler, parts
 from numalet.insight.fleet.assessing import Assessment, Assessor, WhyNot, copy_of
 from numalet.insight.fleet.kube_scheduler import Worded
 from numalet.insight.fleet.parts import FleetPlacement, Origins
-from numalet.wording import explanations
+from numalet.wording import explanations, numbers
 
 
 class NotDecided(Worded):
@@ -37,17 +38,31 @@ Reason: TypeAlias = WhyNot | NotDecided
 class Landing(Value):
     """The node of one copy, and the allocation of each container.
 
-    ``numa_nodes`` are those of its CPUs, memory and devices, ascending. ``number`` counts from 1.
+    ``numa_nodes`` are those of its CPUs, memory and devices, ascending; ``by_container`` are those
+    of each container, if they differ. ``number`` counts from 1.
     """
 
     number: int
     node: str
     numa_nodes: tuple[int, ...]
     containers: Mapping[str, FleetPlacement]
+    by_container: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def where(self) -> str:
-        return ",".join(map(str, self.numa_nodes)) or explanations.NOT_PER_NUMA_NODE
+        of_each = (f"{name}: {cpu_set.text(ids)}" for name, ids in self.by_container.items())
+        ids = "; ".join(of_each) or ",".join(map(str, self.numa_nodes))
+        return ids or explanations.NOT_PER_NUMA_NODE
+
+    @property
+    def sentence(self) -> str:
+        """Return ``a new pod fits on n, on NUMA node 0``."""
+        whole = {"": self.numa_nodes} if self.numa_nodes else {}
+        places = (
+            f"{name} on {numbers.numa_nodes(ids)}".strip()
+            for name, ids in (self.by_container or whole).items()
+        )
+        return ", ".join((f"a new pod fits on {self.node}", *places))
 
 
 class ReasonGroup(Value):
@@ -162,8 +177,14 @@ def _landed(
         nodes[name] = after = replace(before, node=node)
         placements = decision.placements
         where = numa_nodes(node.rules, node.snapshot, placements)
+        of_each = {
+            container: ids
+            for container, each in placements.items()
+            if (ids := numa_nodes(node.rules, node.snapshot, {container: each}))
+        }
+        by_container = of_each if len({*of_each.values()}) > 1 else {}
         held = parts.placements(placements)
-        landings.append(Landing(len(landings) + 1, name, where, held))
+        landings.append(Landing(len(landings) + 1, name, where, held, by_container))
         # The node returns to the queue with its new free amounts, so the copies go to the fullest
         # node that still takes one.
         fits_again, left = assessor.after(after, pod)

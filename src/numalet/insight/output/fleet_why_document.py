@@ -192,10 +192,9 @@ def _ways_out(
     cluster: Cluster, new: ClusterPod, answer: Fit, assessed: Mapping[str, Assessment]
 ) -> Iterator[FleetWayOutDocument]:
     for landing in answer.landings:
-        nodes = numbers.numa_nodes(landing.numa_nodes)
-        where = f", on {nodes}" if nodes else ""
-        text = f"a new pod fits on {landing.node}{where}"
-        yield FleetWayOutDocument(way=Way.NODE, node=landing.node, text=text, evicted=[])
+        yield FleetWayOutDocument(
+            way=Way.NODE, node=landing.node, text=landing.sentence, evicted=[]
+        )
     if answer.landings:
         return
     shape = other_shape.other_shape(assessed, new)

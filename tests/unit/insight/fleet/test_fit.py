@@ -17,6 +17,7 @@ from numalet.core.cluster.cluster import (
 )
 from numalet.insight.fleet import fit, kube_scheduler, parts
 from numalet.insight.fleet.assessing import Assessor, copy_of
+from values import gpu_fleet
 from values.gpu_fleet import GPU, asking, split_fleet
 from values.made_up import MadeUp
 
@@ -55,6 +56,21 @@ def test_copies_land_where_least_is_left() -> None:
     assert answer.landings[0].containers["main"].devices == {GPU: ("gpu0", "gpu1")}
     assert answer.fits
     assert answer.nodes_that_fit == ("empty", "half", "seven", "split")
+
+
+def test_containers_on_different_numa_nodes_are_named() -> None:
+    node = gpu_fleet.running("n", [], on=gpu_fleet.empty(scope="container"))
+    for gpus, where, text in (
+        (3, "main: 0; other: 1", "main on NUMA node 0, other on NUMA node 1"),
+        (2, "0", "on NUMA node 0"),
+    ):
+        pod = gpu_fleet.pod("two", gpus, 2, 8)
+        both = replace(
+            pod,
+            app_containers=(*pod.app_containers, replace(pod.app_containers[0], name="other")),
+        )
+        (landing,) = fit.fit(gpu_fleet.cluster([node]), ClusterPod(pod=both)).landings
+        assert (landing.where, landing.sentence) == (where, f"a new pod fits on n, {text}")
 
 
 def test_the_others_say_what_is_free_where() -> None:
