@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -55,6 +56,29 @@ def _printed(page: Page, folder: Path) -> str | None:
     page.pdf(path=file, format="A4", margin=margin)
     command = ["pdftotext", "-layout", str(file), "-"]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def test_paper_says_when_it_was_printed_and_how_old_its_data_are(
+    visit: Callable[..., Visit], tmp_path: Path
+) -> None:
+    config, node = shown_nodes.started()
+    source = dashboards.ChangingNode(shown_nodes.view_of(config, node, []))
+    with dashboards.listening(application(source)) as url:
+        page = visit(url, viewport=_PAPER).page
+        expect(page.locator("#live")).to_have_text("live")
+        paper = page.locator("#paper")
+        expect(paper).to_be_hidden()
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        page.emulate_media(media="print")
+        said = r"Printed on \d{4}-\d\d-\d\d at [\d:]{8} \(UTC\); the data are of [\d:]{8} \(UTC\)\."
+        expect(paper).to_have_text(re.compile(said))
+        expect(paper).to_be_visible()
+        expect(page.locator("#live")).to_be_visible()
+    # The server has stopped.
+    expect(page.locator("#away")).to_be_visible(timeout=60_000)
+    expect(page.locator("#live")).to_have_text(re.compile("stale|not live"))
+    gone = page.evaluate("[...document.querySelectorAll('#away')].map(e => e.textContent)")
+    assert re.search(r"at [\d:]{8} \(UTC\)|since [\d:]{8} \(UTC\)", gone[0])
 
 
 def test_ninety_pods_are_ninety_on_paper(visit: Callable[..., Visit], tmp_path: Path) -> None:

@@ -68,6 +68,13 @@ function say() {
   banner.hidden = !words;
 }
 
+// Paper stays as it is: it says when it was printed, and of when its data are.
+addEventListener("beforeprint", () => {
+  const since = failure?.since || Math.min(receivedAt || performance.timeOrigin, askingSince || Infinity);
+  const words = status ? `; the data are of ${clock(since)}` : "";
+  document.getElementById("paper").textContent = `Printed on ${new Date().toISOString().slice(0, 10)} at ${clock(Date.now())}${words}.`;
+});
+
 function fail(why) {
   failure = { why, since: failure?.since || new Date() };
   say();
