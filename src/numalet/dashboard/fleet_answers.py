@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 from urllib.parse import quote, urlencode
 
-from numalet.core.cluster.cluster import Cluster
+from numalet.core.cluster.cluster import Cluster, ClusterNode
 from numalet.core.model import input_error, resources
 from numalet.core.model.value import Value, replace
 from numalet.drawing import heat_map
@@ -22,6 +22,8 @@ from numalet.insight.fleet.heat import FleetCell, FleetMap, FleetMapper, MappedP
 from numalet.insight.fleet.moves import MovePlan
 from numalet.insight.fleet.rejected import FleetRejected
 from numalet.insight.fleet.traps import TrapFinder, Traps
+from numalet.insight.maps import node_map
+from numalet.insight.maps.node_map import NodeMap
 from numalet.insight.output import fleet_why_document
 from numalet.insight.output.fleet_why_document import FleetWhyDocument
 from numalet.io.documents.pods import pod_shapes
@@ -50,10 +52,6 @@ def rounded(resource: str, amount: int) -> int:
 
 def node_path(path: str, name: str) -> str:
     return f"{path}/fleet/nodes/{quote(name, safe='')}"
-
-
-def why_path(path: str, pod: str) -> str:
-    return f"{path}/fleet/why?{urlencode({'pod': pod})}"
 
 
 MOST_CELLS: Final = 1_000
@@ -105,6 +103,7 @@ class FleetAnswers:
         self._cluster: Cluster | None = None
         self._traps: tuple[Traps, FleetRejected] | None = None
         self._drawn: dict[MapQuestion, DrawnFleet] = {}
+        self._charts: dict[str, NodeMap] = {}
 
     async def drawn(self, cluster: Cluster, question: MapQuestion) -> DrawnFleet:
         async with self._lock:
@@ -119,6 +118,15 @@ class FleetAnswers:
                     self._drawn.clear()
                 self._drawn[question] = known
             return known
+
+    def chart(self, on: ClusterNode) -> NodeMap:
+        """Return the map of a node; its pods keep the letters that they had before."""
+        chart = node_map.of_node(on.node, on.name)
+        chart = node_map.with_letters_of(self._charts.get(on.name, chart), chart)
+        if len(self._charts) >= MOST_CELLS:
+            self._charts.clear()
+        self._charts[on.name] = chart
+        return chart
 
     def _draw(self, cluster: Cluster, question: MapQuestion) -> DrawnFleet:
         if self._traps is None:

@@ -13,22 +13,19 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from numalet.core.cluster.cluster import Cluster
-from numalet.core.model import pod_demand
+from numalet.core.model import input_error, pod_demand
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.value import Value
-from numalet.dashboard import fleet_answers, fleet_nodes, fleet_plan, forms, widths
+from numalet.dashboard import fleet_nodes, fleet_plan, forms, widths
 from numalet.dashboard.answers import ShownSources
-from numalet.dashboard.fleet_answers import MOST_COPIES, DrawnFleet, FleetAnswers, MapQuestion
+from numalet.dashboard.fleet_answers import MOST_COPIES, FleetAnswers, MapQuestion
 from numalet.dashboard.forms import FormRefused
 from numalet.dashboard.pod_pages import age
 from numalet.dashboard.widths import DrawnWidth
 from numalet.drawing import node_drawing
-from numalet.insight.fleet import victims
+from numalet.insight.fleet import parts, victims
 from numalet.insight.fleet.fit import Fit
-from numalet.insight.fleet.heat import MappedPool
-from numalet.insight.fleet.rejected import RejectedGroup
-from numalet.insight.fleet.traps import Traps, TrapShape, urgent_first
-from numalet.insight.maps import node_map
+from numalet.insight.fleet.traps import urgent_first
 from numalet.insight.output.fleet_why_text import moment, sentences
 from numalet.pages import templating
 from numalet.wording import explanations, numbers
@@ -43,6 +40,11 @@ MOST_CHARACTERS: Final = 16_000
 """A longer text is not put into the address, and its answer has no link."""
 
 _LINKED: Final = ("resource", "pod", "count", "ask")
+_OF_FITS: Final[dict[str, Any]] = {
+    "held": victims.held,
+    "most_rows": MOST_ROWS,
+    "most_copies": MOST_COPIES,
+}
 _EXAMPLE: Final = "gpu: 4, cpu: 32, memory: 256Gi"
 
 
@@ -81,14 +83,10 @@ class _FitAsked(Value):
     is_plan: bool
 
 
-class _NoCountError(Exception):
-    pass
-
-
 class _FitBox(Value):
     status: int = 200
     findings: tuple[str, ...] = ()
-    fits: tuple[dict[str, Any], ...] = ()
+    fits: tuple[Fit, ...] = ()
     planned: dict[str, Any] | None = None
 
 
@@ -139,47 +137,41 @@ class _FleetPages(Value):
             resources=drawn.fleet.resources,
             drawing=templating.trusted(drawn.drawing),
             is_folded=drawn.is_folded,
-            pools=[_pool(each, resource, drawn.traps) for each in drawn.fleet.pools],
+            pools=drawn.fleet.pools,
+            stranded_in={each.pool: each.stranded for each in drawn.traps.pools},
             noted={
                 "Undecided nodes": _noted(
-                    ((name, each.why) for name, each in sorted(cluster.undecided.items())),
-                    self.shown.path,
+                    (name, each.why) for name, each in sorted(cluster.undecided.items())
                 ),
                 "Notes on nodes": _noted(
-                    ((name, e) for name, on in sorted(cluster.nodes.items()) for e in on.notes),
-                    self.shown.path,
+                    (name, e) for name, on in sorted(cluster.nodes.items()) for e in on.notes
                 ),
             },
-            traps=[
-                {
-                    "name": each.node,
-                    "path": fleet_answers.node_path(self.shown.path, each.node),
-                    "pool": each.pool,
-                    "stranded": numbers.amounts(each.stranded),
-                    "why": each.text,
-                    "refused": ", ".join(dict.fromkeys(each.refused[:3])),
-                }
-                for each in drawn.traps.traps[: None if query.get("traps") == "all" else MOST_TRAPS]
-            ],
+            traps=drawn.traps.traps[: None if query.get("traps") == "all" else MOST_TRAPS],
             trap_count=len(drawn.traps.traps),
-            stranded=numbers.amounts(drawn.traps.stranded),
-            shapes=[_shape(each, self.shown.path) for each in urgent_first(drawn.traps.shapes)],
-            rejected=[
-                _rejected(each, self.shown.path) for each in drawn.rejected.groups[:MOST_ROWS]
-            ],
-            rejected_count=drawn.rejected.count,
+            stranded=drawn.traps.stranded,
+            shapes=urgent_first(drawn.traps.shapes),
+            rejected=drawn.rejected,
+            to_minute=moment,
             asked=asked,
             example=_EXAMPLE,
-            most_rows=MOST_ROWS,
             sort=query.get("sort", ""),
-            listed=_listed(drawn, query.get("sort", ""), self.shown.path),
-            listed_count=len(drawn.listed),
+            listed=sorted(drawn.listed, key=lambda each: (not each.is_open, -each.in_all.free))
+            if query.get("sort") == "free"
+            else drawn.listed,
+            most_listed=MOST_LISTED,
+            not_per_numa_node=explanations.NOT_PER_NUMA_NODE,
+            amount=partial(numbers.amount, resource),
             made_at=made_at,
             age="" if made_at is None else age((self.shown.clock() - made_at).total_seconds()),
             is_linked=is_linked and refusal is None,
             findings=box.findings,
             fits=box.fits,
+            **_OF_FITS,
             planned=box.planned,
+            priority=victims.priority,
+            controller_text=parts.controller_text,
+            requests=pod_demand.amounts,
             is_live=self.shown.fleet is not None and self.shown.fleet.is_live,
         )
 
@@ -196,14 +188,11 @@ class _FleetPages(Value):
             count = _count(asked.count)
             if asked.is_plan:
                 planned = await self.answers.planned(cluster, asked.text, count)
-                return _FitBox(planned=fleet_plan.shown(planned, self.shown.path))
+                return _FitBox(planned=fleet_plan.shown(planned))
             answers = await self.answers.fits(cluster, asked.text, count)
         except BadInput as bad:
             return _FitBox(422, findings=tuple(each.located for each in bad.findings))
-        except _NoCountError:
-            words = f"{asked.count!r} is not a number of copies; must be 0 to {MOST_COPIES}"
-            return _FitBox(422, findings=(words,))
-        return _FitBox(fits=tuple(_fit(each, self.shown.path) for each in answers))
+        return _FitBox(fits=tuple(answers))
 
     async def why(self, cluster: Cluster, text: str) -> Response:
         """Return all that the cluster knows about a pod, named by namespace and name, or uid."""
@@ -218,15 +207,15 @@ class _FleetPages(Value):
             page="/fleet",
             sentences=[(said.text.strip(), said.tone.value) for said in sentences(answer)],
             node="" if on is None else on.name,
-            node_path=fleet_answers.node_path(self.shown.path, answer.node),
-            fits=[] if answer.fit is None else [_fit(answer.fit, self.shown.path)],
+            fit=answer.fit,
+            **_OF_FITS,
         )
 
     async def node(self, cluster: Cluster, name: str, width: DrawnWidth) -> Response:
         on, unknown = cluster.nodes.get(name), cluster.undecided.get(name)
         if on is None and unknown is None:
             return self.shown.message("Node not found in this cluster.", 404)
-        chart = None if on is None else node_map.of_node(on.node, name)
+        chart = None if on is None else self.answers.chart(on)
         drawing, trap = "", None
         # Drawing takes long enough to stall the other pages, so a thread does it.
         if chart is not None:
@@ -246,145 +235,26 @@ class _FleetPages(Value):
             notes=[] if on is None else [str(each) for each in on.notes],
             trap=trap,
             closed="" if on is None or on.is_open else on.state,
-            stranded="" if trap is None else numbers.amounts(trap.stranded),
-            pods=[
-                {
-                    "uid": each.pod.uid,
-                    "name": str(each.pod),
-                    "phase": each.pod.phase or "-",
-                    "why": ": ".join(filter(None, (each.reason, each.message))),
-                    "asks": numbers.amounts(pod_demand.amounts(each.pod)),
-                    **fleet_nodes.where(each, on, chart),
-                    "controller": ""
-                    if each.controller is None
-                    else f"{each.controller.kind} {each.controller.name}",
-                }
-                for each in pods
-            ],
+            pods=pods,
+            where=partial(fleet_nodes.where, on=on, chart=chart),
+            requests=pod_demand.amounts,
         )
 
 
 def _count(text: str) -> int | None:
-    """Return the number, if the text has one. Raises ``_NoCountError``."""
+    """Return the number, if the text has one. Raises ``BadInput``."""
     if not text.strip():
         return None
     # At most four digits, because Python refuses to convert very long numbers.
     if not (text.isascii() and text.isdigit() and len(text) <= 4 and int(text) <= MOST_COPIES):
-        raise _NoCountError
+        words = f"{text!r} is not a number of copies; must be 0 to {MOST_COPIES}"
+        raise input_error.Invalid(words).bad_input()
     return int(text)
 
 
-def _shape(shape: TrapShape, path: str) -> dict[str, Any]:
-    return {
-        "name": shape.shape,
-        "path": fleet_answers.why_path(path, shape.shape),
-        "asks": numbers.amounts(shape.amounts),
-        "running": shape.running,
-        "waiting": shape.waiting,
-        "rejected": shape.rejected,
-        "standing": shape.standing,
-        "fitting": shape.fitting_nodes,
-        "refusing": shape.refusing_nodes,
-        "refused_by": [
-            {"nodes": each.nodes, "why": each.text, "first": each.first,
-             "path": fleet_answers.node_path(path, each.first)}
-            for each in shape.refused_by[:MOST_ROWS]
-        ],
-    }  # fmt: skip
-
-
-def _rejected(group: RejectedGroup, path: str) -> dict[str, Any]:
-    pod = f"{group.namespace}/{group.pod}"
-    return {
-        "owner": f"{group.namespace}/{group.owner or group.pod}",
-        "pod": pod,
-        "path": fleet_answers.why_path(path, pod),
-        "asks": numbers.amounts(group.amounts),
-        "reason": group.reason,
-        "count": group.count,
-        "on": group.on_nodes,
-        "since": moment(group.first_at_seconds),
-        "fits": len(group.fits_on),
-    }
-
-
-def _listed(drawn: DrawnFleet, sort: str, path: str) -> list[dict[str, Any]]:
-    resource, cells = drawn.fleet.resource, drawn.listed
-    if sort == "free":
-        cells = sorted(cells, key=lambda each: (not each.is_open, -each.in_all.free))
-    return [
-        {
-            "name": each.name,
-            "path": fleet_answers.node_path(path, each.name),
-            "pool": each.pool,
-            "state": each.state,
-            "is_open": each.is_open,
-            "trap": "" if each.trap is None else numbers.amounts(each.trap.stranded),
-            "free": numbers.amount(resource, each.in_all.free),
-            "total": numbers.amount(resource, each.in_all.total),
-            "by_numa_node": ", ".join(numbers.amount(resource, e.free) for e in each.shares)
-            or explanations.NOT_PER_NUMA_NODE,
-        }
-        for each in cells[:MOST_LISTED]
-    ]
-
-
-def _pool(pool: MappedPool, resource: str, traps: Traps) -> dict[str, Any]:
-    stranded = next((each.stranded for each in traps.pools if each.pool == pool.name), {})
-    most = pool.most_on_one
-    per_node = explanations.NOT_PER_NUMA_NODE if pool.total else "-"
-    return {
-        "name": pool.name,
-        "nodes": pool.nodes,
-        "traps": pool.traps,
-        "closed": pool.closed,
-        "free": numbers.amount(resource, pool.free) if pool.total else "-",
-        "total": numbers.amount(resource, pool.total) if pool.total else "-",
-        "most": per_node if most is None else numbers.amount(resource, most),
-        "undecided": pool.not_known,
-        "stranded": numbers.amounts(stranded),
-    }
-
-
-def _fit(answer: Fit, path: str) -> dict[str, Any]:
-    landings = answer.landings[:MOST_ROWS]
-    return {
-        "name": answer.shape,
-        "count": answer.count,
-        "of": "" if answer.asked is None else f" of {answer.asked}",
-        "is_limit": answer.asked is None and answer.count >= MOST_COPIES,
-        "fits": answer.fits,
-        "landings": [
-            {
-                "number": each.number,
-                "node": each.node,
-                "path": fleet_answers.node_path(path, each.node),
-                "numa_nodes": each.where,
-                "held": victims.held(each.containers),
-            }
-            for each in landings
-        ],
-        "more": answer.count - len(landings),
-        "left_out": [
-            {"nodes": each.count, "why": each.text, "first": each.nodes[0],
-             "path": fleet_answers.node_path(path, each.nodes[0])}
-            for each in answer.left_out[:MOST_ROWS]
-        ],
-    }  # fmt: skip
-
-
-def _noted(findings: Iterable[tuple[str, Finding]], path: str) -> list[dict[str, Any]]:
-    """Return one row for all nodes with the same finding, at most ``MOST_ROWS``."""
+def _noted(findings: Iterable[tuple[str, Finding]]) -> list[tuple[Finding, list[str]]]:
+    """Return each finding once, with the names of all its nodes."""
     by_text: dict[str, tuple[Finding, list[str]]] = {}
     for name, each in findings:
         by_text.setdefault(str(each), (each, []))[1].append(name)
-    return [
-        {
-            "nodes": len(names),
-            "why": why,
-            "fix": each.fix,
-            "first": names[0],
-            "path": fleet_answers.node_path(path, names[0]),
-        }
-        for why, (each, names) in list(by_text.items())[:MOST_ROWS]
-    ]
+    return [*by_text.values()]

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from numalet.core.cluster.cluster import ClusterPod
-from numalet.core.model import pod_demand
-from numalet.dashboard import fleet_answers
 from numalet.dashboard.fleet_answers import PlannedCopies
-from numalet.insight.fleet import free_words, victims
+from numalet.insight.fleet import free_words
 from numalet.insight.fleet.evicting import CopyAnswer
 from numalet.insight.fleet.moves import MovePlan
-from numalet.insight.fleet.parts import controller_text
-from numalet.wording import numbers
 
 
-def shown(planned: PlannedCopies, path: str) -> dict[str, Any]:
+def shown(planned: PlannedCopies) -> dict[str, Any]:
     copies = planned.copies
     asked, last = copies.asked, copies.copies[-1].number
     names = [
@@ -27,12 +22,12 @@ def shown(planned: PlannedCopies, path: str) -> dict[str, Any]:
         "name": planned.name,
         "copies": asked,
         "fit": copies.fit,
-        "answers": [_answer(name, each, plan, path) for name, each, plan in every],
+        "answers": [_answer(name, each, plan) for name, each, plan in every],
         "left": asked - last if copies.fit != asked else 0,
     }
 
 
-def _answer(name: str, copy: CopyAnswer, plan: MovePlan | None, path: str) -> dict[str, Any]:
+def _answer(name: str, copy: CopyAnswer, plan: MovePlan | None) -> dict[str, Any]:
     answer, best = copy.answer, copy.answer.best
     # Without evictions the only step would be the admission, and the verdict has its node.
     steps = plan.steps if plan is not None and len(plan.steps) > 1 else ()
@@ -40,30 +35,19 @@ def _answer(name: str, copy: CopyAnswer, plan: MovePlan | None, path: str) -> di
         "verdict": free_words.verdict(name, answer),
         "makes_room": best is not None,
         "proof": free_words.proof(answer),
-        "going": [_pod(each) for each in (best.going if best is not None else ())],
+        "going": () if best is None else best.going,
         "steps": [
             {
                 "do": free_words.of_step(each)[0],
                 "pod": str(each.pod.pod),
                 "node": each.node_name,
-                "path": fleet_answers.node_path(path, each.node_name),
                 "gets": free_words.of_step(each)[1],
             }
             for each in steps
         ],
         "homeless": "" if plan is None else free_words.homeless(plan),
         "others": [
-            {"nodes": len(names), "why": why, "first": names[0],
-             "path": fleet_answers.node_path(path, names[0])}
+            {"nodes": len(names), "why": why, "first": names[0]}
             for why, names in free_words.other_nodes(answer).items()
         ],
     }  # fmt: skip
-
-
-def _pod(pod: ClusterPod) -> dict[str, Any]:
-    return {
-        "name": str(pod.pod),
-        "priority": victims.priority(pod.pod),
-        "controller": controller_text(pod) or "none: nothing creates it again",
-        "asks": numbers.amounts(pod_demand.amounts(pod.pod)),
-    }

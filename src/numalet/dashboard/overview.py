@@ -36,10 +36,6 @@ class StripTile(Value, kw_only=True):
     level: Level | None = None
     parts: tuple[int, ...] = ()
 
-    @property
-    def bar_words(self) -> str:
-        return f"{self.name}: {self.figure} {self.words}"
-
 
 def refusals(view: NodeView) -> Iterator[int]:
     """Yield the indices of rows of rejected pods, the last one first."""
@@ -163,21 +159,16 @@ def _tile(name: str, resource: str, scale: int, parts: tuple[int, ...], word: st
     )
 
 
-def _sample(
-    name: str, figure: str, words: str, *parts: int, level: Level | None = None
-) -> StripTile:
-    return StripTile(
-        name=name, figure=figure, words=words, href="#main", level=level, parts=parts
-    )  # fmt: skip
-
-
-SAMPLES: Final = (
-    _sample("Health", "0", "need attention", level=Level.GOOD),
-    _sample("Health", "1", "needs attention", level=Level.WARNING),
-    _sample("Crashing", "11", "crashed or failed, 2 waiting", level=Level.BAD),
-    _sample("Refused", "not known", "beside a kubelet"),
-    _sample("CPUs", "13", "of 31 free", 1, 18, 13),
-    _sample("CPUs", "9.5", "of 16 not requested", 0, 6500, 9500),
-    _sample("example.com/gpu", "0", "of 4 free", 0, 4, 0),
+SAMPLES: Final = tuple(
+    StripTile(name=name, figure=figure, words=words, href="#main", level=level, parts=parts)
+    for name, figure, words, level, parts in (
+        ("Health", "0", "need attention", Level.GOOD, ()),
+        ("Health", "1", "needs attention", Level.WARNING, ()),
+        ("Crashing", "11", "crashed or failed, 2 waiting", Level.BAD, ()),
+        ("Refused", "not known", "beside a kubelet", None, ()),
+        ("CPUs", "13", "of 31 free", None, (1, 18, 13)),
+        ("CPUs", "9.5", "of 16 not requested", None, (0, 6500, 9500)),
+        ("example.com/gpu", "0", "of 4 free", None, (0, 4, 0)),
+    )
 )
 """Tiles in every state, for the page of the design."""

@@ -27,8 +27,7 @@ _HALF_PX: Final = 640
 class PodLine(Value, kw_only=True):
     """One pod in words. ``level`` is ``good``, ``warning``, ``bad`` or empty, and sets the colour.
 
-    ``uid`` links it to its marks in drawings, ``why`` is shown below the status, ``href`` may lead
-    to its page.
+    ``uid`` links it to its marks in drawings, ``why`` is shown below the status.
     """
 
     uid: str
@@ -36,7 +35,6 @@ class PodLine(Value, kw_only=True):
     status: str
     level: str = ""
     why: str = ""
-    href: str = ""
     qos: str = ""
     nodes: str = ""
     cpus: str = ""

@@ -79,6 +79,7 @@ def _environment() -> Environment:
     )
     environment.filters["clock"] = lambda at: f"{at.astimezone(UTC):%H:%M:%S} (UTC)"
     environment.filters["day"] = lambda at: f"{at.astimezone(UTC):%Y-%m-%d}"
+    environment.filters["amounts"] = numbers.amounts
     environment.filters["counted"] = numbers.counted
     environment.filters["query"] = _query
     environment.filters["rounded_size"] = numbers.rounded_size

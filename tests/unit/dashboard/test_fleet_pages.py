@@ -408,6 +408,18 @@ async def test_a_node_of_a_fleet_is_drawn_narrow_on_a_narrow_screen() -> None:
     assert 'viewBox="-1 -1 366 ' in narrow
 
 
+async def test_a_pod_keeps_its_letter_on_the_page_of_its_node_when_another_comes() -> None:
+    pods = [gpu_fleet.pod("m", 1), gpu_fleet.pod("a", 1)]
+    source = _Cluster(gpu_fleet.cluster([gpu_fleet.running("one", pods[:1])]), is_live=True)
+    async with _client(source) as client:
+        before = (await client.get("/fleet/nodes/one")).text
+        source.now = gpu_fleet.cluster([gpu_fleet.running("one", pods)])
+        after = (await client.get("/fleet/nodes/one")).text
+    for page, letters in ((before, {"m": "A"}), (after, {"m": "A", "a": "B"})):
+        for name, letter in letters.items():
+            assert f">{letter} {name}<" in page
+
+
 async def test_another_cluster_is_another_page() -> None:
     source = _Cluster(_fleet())
     async with _client(source) as client:

@@ -70,7 +70,7 @@ def test_each_device_is_counted_once() -> None:
     gpu, nic = strip["nvidia.com/gpu"], strip["example.com/nic"]
     assert (gpu.parts, f"{gpu.figure} {gpu.words}") == ((1, 1, 2), "2 of 3 free")
     assert (nic.figure, nic.parts) == ("3", (0, 0, 3))
-    assert nic.bar_words == "example.com/nic: 3 of 3 free"
+    assert (nic.name, nic.figure, nic.words) == ("example.com/nic", "3", "of 3 free")
 
 
 def test_without_static_policies_the_room_is_what_pods_do_not_request() -> None:
