@@ -39,7 +39,7 @@ def test_a_refused_pod_says_why_and_what_would_admit_it(visit: Callable[..., Vis
         page.locator("#manifest").fill(_MANIFEST)
         page.get_by_role("button", name="Ask").click()
         answer = page.locator("#answer")
-        expect(answer.locator("h2").first).to_contain_text("is rejected")
+        expect(answer.locator("h2").first).to_contain_text("would be rejected")
         expect(answer).to_contain_text("TopologyAffinityError")
         expect(answer.locator("svg.node")).to_have_count(1)
         expect(answer).to_contain_text("What would admit it")
@@ -60,7 +60,7 @@ def test_a_refused_pod_says_why_and_what_would_admit_it(visit: Callable[..., Vis
         other.goto(dashboard.link(url).url)
         other.goto(copied)
         expect(other.locator("#manifest")).to_have_value(_MANIFEST)
-        expect(other.locator("#answer h2").first).to_contain_text("is rejected")
+        expect(other.locator("#answer h2").first).to_contain_text("would be rejected")
         # Nothing happened to the node.
         other.goto(f"{url}/pods")
         expect(other.locator("table.pods tbody tr")).to_have_count(2)

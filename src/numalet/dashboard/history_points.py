@@ -94,8 +94,9 @@ def _events(before: NodeView, after: NodeView, at: datetime) -> Iterator[History
     """Yield what happened, at the times that the pods have; ``at`` where they have none."""
 
     def event(when: datetime | None, what: Happened, pod: str, words: str = "") -> HistoryEvent:
-        # A pod that was there before the dashboard's server began may have an older time.
-        return HistoryEvent(max(when or at, before.at), what, pod, words[:_MOST_WORDS])
+        # A pod that was there before the dashboard's server began has an older time.
+        is_between = when is not None and before.at <= when <= at
+        return HistoryEvent(when if when and is_between else at, what, pod, words[:_MOST_WORDS])
 
     old = {row.pod.uid: row for row in before.rows}
     held = {pod.uid: pod for pod in after.chart.pods}
@@ -123,21 +124,22 @@ def _changes(
 ) -> Iterator[tuple[datetime | None, Happened, str]]:
     """Yield what became of an admitted pod, and when.
 
-    The last end of a container shows crashes that no view had. What ended before ``since``
-    is not new.
+    The last end of a container shows crashes that no view had. What a new pod's container had
+    before ``since`` is not new.
     """
     old = {} if was is None else {each.name: each for each in was.containers}
     has_crashed = False
     for each in row.containers:
         known, end = old.get(each.name), each.last_exit
         last, count = (None, 0) if known is None else (known.last_exit, known.restarts or 0)
-        is_new = end is not None and end.finished_at >= since and end != last
+        is_old = known is None and end is not None and end.finished_at < since
+        new = None if is_old or end == last else end
         words = each.last_end or "has ended"
-        if is_new and end is not None and end.reason is not ExitReason.COMPLETED:
+        if new is not None and new.reason is not ExitReason.COMPLETED:
             has_crashed = True
-            yield end.finished_at, Happened.CRASHED, f"{each.name}: {words}"
+            yield new.finished_at, Happened.CRASHED, f"{each.name}: {words}"
             words = "after a crash"
-        if (each.restarts or 0) > count and (is_new or known is not None):
+        if (each.restarts or 0) > count and (new is not None or known is not None):
             began = each.started_at or (None if end is None else end.started_at)
             words = f"{each.name}: {words}; {numbers.counted(each.restarts or 0, 'restart')}"
             yield began, Happened.RESTARTED, words

@@ -82,8 +82,9 @@ def test_an_event_says_what_became_of_a_pod() -> None:
         refused,
     )
     assert _happened(before, after) == [
-        ("crashed", "default/crashes", "CrashLoopBackOff; app: exit code 3, Error"),
-        ("restarted", "default/again", "app: exit code 3, Error; 2 restarts"),
+        ("crashed", "default/crashes", "app: exit code 3, Error"),
+        ("crashed", "default/again", "app: exit code 3, Error"),
+        ("restarted", "default/again", "app: after a crash; 2 restarts"),
         ("ended", "default/job", "Completed"),
         ("admitted", "default/new", ""),
         ("refused", "default/c", "Odd: why"),
@@ -118,6 +119,12 @@ def test_a_crash_that_no_view_showed_has_its_own_time_and_exit_code() -> None:
         (7.5, "restarted", "app: after a crash; 3 restarts"),
     ]
     assert _timed(before, _view(old)) == []
+    # A view that was made between the crash and its record is no reason to lose the crash.
+    late = _row("a", "Running", 2, _exit(-0.01), began=1)
+    assert _timed(before, _view(late)) == [
+        (60, "crashed", "app: exit code 3, Error"),
+        (1, "restarted", "app: after a crash; 2 restarts"),
+    ]
     # A container that waits to be started again has no start but that of the attempt that ended.
     waits = replace(_exit(7), started_at=_AT + timedelta(seconds=2))
     assert _timed(before, _view(_row("a", "CrashLoopBackOff", 2, waits))) == [
@@ -148,7 +155,7 @@ def test_a_pod_that_came_and_crashed_between_two_views_says_both_when_they_were(
     ]
     # A pod that the server of the dashboard finds at its start has a past that is not news.
     old = replace(_row("a", "Running", 1, _exit(-4), -3), created_at=_AT - timedelta(days=1))
-    assert _timed(_view(), _view(old)) == [(0, "admitted", "")]
+    assert _timed(_view(), _view(old)) == [(60, "admitted", "")]
 
 
 def test_a_point_has_cpus_memory_and_devices() -> None:
