@@ -21,9 +21,9 @@ the allocations of pods that have *departed* in this way, and without. What rema
 between two decisions: it leaves more room than either state, and the pods in between may be placed
 where a later one needs it.
 
-n pods have n! orders. Pods of one shape are interchangeable, states with equal numbers decide
-alike, and both are remembered for all nodes. Where that is still too much, the answer is no, which
-costs the caller time but is never wrong.
+n pods have n! orders. Pods of one shape are interchangeable, and states are remembered for all
+nodes. Under single-numa-node arithmetic replaces admissions (``lowest_place``). Where that is still
+too much, the answer is no, which costs the caller time but is never wrong.
 
 Labels, ports and priorities are left out. What they decide does not depend on the order, as long as
 nothing is evicted; and it is left to those who ask whether the node admits the pod at all.
@@ -35,15 +35,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from numalet.core.cluster import asking, holding, one_node_each, shapes, verdicts
+from numalet.core.cluster import asking, holding, lowest_place, shapes, verdicts
 from numalet.core.cluster.asking import Asking
 from numalet.core.cluster.cluster import ClusterNode
 from numalet.core.cluster.facts import ClassFacts, FactReader, StateFacts
-from numalet.core.cluster.one_node_each import OneNodeEach
+from numalet.core.cluster.lowest_place import Orders, Part, TooManyError
 from numalet.core.cluster.shapes import ShapeKey
+from numalet.core.model import resources
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import Pod
-from numalet.core.model.value import Value, replace
+from numalet.core.model.value import replace
 
 MOST_PODS: Final = 10
 MOST_ADMISSIONS: Final = 64
@@ -52,10 +53,6 @@ _MOST_REMEMBERED: Final = 20_000
 
 _Shapes = tuple[int, ...]
 """The numbers of shapes, sorted."""
-
-
-class _TooManyError(Exception):
-    """The answer would take too long."""
 
 
 class AnyOrder:
@@ -70,7 +67,7 @@ class AnyOrder:
         self._after: dict[tuple[object, int], StateFacts | None] = {}
         self._safe: dict[tuple[object, _Shapes], bool] = {}
         self._askings: dict[tuple[ClassFacts, int], Asking] = {}
-        self._asked: dict[tuple[ClassFacts, _Shapes], _Asked] = {}
+        self._parts: dict[tuple[ClassFacts, frozenset[str], int], tuple[Part, ...] | None] = {}
         self._decided: dict[str, tuple[ClusterNode, StateFacts]] = {}
 
     def admits(
@@ -93,7 +90,7 @@ class AnyOrder:
         coming = [*holding.on_the_way(on), *[each for each in promised if each.uid not in known]]
         if coming and (on.node.roster.extra or len(coming) >= MOST_PODS):
             return False
-        if len(self._after) + len(self._safe) + len(self._asked) > _MOST_REMEMBERED:
+        if len(self._after) + len(self._safe) > _MOST_REMEMBERED:
             self._forget()
         self._admissions = 0
         every = [*coming, pod]
@@ -108,12 +105,12 @@ class AnyOrder:
             for number in light:
                 facts = None if facts is None else self._with(facts, number)
             return facts is not None and self._are_safe(facts, tuple(sorted(heavy)))
-        except _TooManyError:
+        except TooManyError:
             return False
 
     def _forget(self) -> None:
         # A number is another shape from now on, so nothing that names one may stay.
-        for each in (self._numbers, self._askings, self._asked, self._after, self._safe):
+        for each in (self._numbers, self._askings, self._parts, self._after, self._safe):
             each.clear()
         self._decided.clear()
         self._pods.clear()
@@ -134,22 +131,48 @@ class AnyOrder:
         return number
 
     def _are_safe(self, facts: StateFacts, left: _Shapes) -> bool:
-        asked = self._asked_together(facts.node_class, left)
-        sees_numbers = _see_numbers(facts, asked)
-        key = (_numbers(facts, asked) if sees_numbers else facts.state, left)
+        known = self._by_arithmetic(facts, left) if len(left) > 1 else None
+        if known is not None:
+            return known
+        is_counted = len(left) == 1 and _sees_numbers(facts, self._asking(facts, left[0]))
+        key = (_numbers(facts, self._asking(facts, left[0])) if is_counted else facts.state, left)
         known = self._safe.get(key)
         if known is None:
-            # If one NUMA node has room for all, each finds room there, wherever the others are. It
-            # may still be rejected for another reason, but then also as the only one.
-            if len(left) > 1 and sees_numbers and _have_one_place(facts, asked):
-                known = all(self._are_safe(facts, (each,)) for each in dict.fromkeys(left))
-            else:
-                known = all(
-                    self._is_safe_first(facts, left, left.index(each))
-                    for each in dict.fromkeys(left)
-                )
-            self._safe[key] = known
+            known = self._safe[key] = all(
+                self._is_safe_first(facts, left, left.index(each)) for each in dict.fromkeys(left)
+            )
         return known
+
+    def _by_arithmetic(self, facts: StateFacts, left: _Shapes) -> bool | None:
+        """Return whether these pods are safe, if numbers alone decide that."""
+        every = [self._parts_of(facts, number) for number in left]
+        known = [each for each in every if each is not None]
+        if len(known) < len(left):
+            return None
+        amounts = Counter[str]()
+        for number in left:
+            amounts.update(dict(self._asking(facts, number).amounts))
+        has_room = _has_room(facts, len(left), amounts)
+        if not has_room:
+            # The sums are equal in every order, so the last pod would be rejected.
+            return has_room
+        names = tuple(sorted({name for each in known for part in each for name in part}))
+        there = lowest_place.free(facts, names)
+        if there is None:
+            return None
+        key = ((facts.node_class, names, there), left)
+        if key not in self._safe:
+            orders = Orders(
+                {
+                    number: [tuple(part.get(name, 0) for name in names) for part in each]
+                    for number, each in zip(left, known, strict=True)
+                }
+            )
+            self._safe[key] = orders.fit(there, left)
+        # A pod may be rejected for another reason, but then also as the only one.
+        return self._safe[key] and all(
+            self._are_safe(facts, (each,)) for each in dict.fromkeys(left)
+        )
 
     def _is_safe_first(self, facts: StateFacts, left: _Shapes, at: int) -> bool:
         after = self._with(facts, left[at])
@@ -161,7 +184,7 @@ class AnyOrder:
         if key not in self._after:
             self._admissions += 1
             if self._admissions > self._most_admissions:
-                raise _TooManyError
+                raise TooManyError
             # Another uid for each pod, as the node holds several of one shape.
             uid = f"{shapes.ASKING_UID}{len(facts.snapshot.pods)}"
             decision = verdicts.try_out(facts.node, replace(self._pods[number], uid=uid))
@@ -169,99 +192,72 @@ class AnyOrder:
             self._after[key] = after if decision.admitted else None
         return self._after[key]
 
-    def _asked_together(self, of: ClassFacts, left: _Shapes) -> _Asked:
-        if (of, left) not in self._asked:
-            self._asked[of, left] = _together([self._asking(of, number) for number in left])
-        return self._asked[of, left]
+    def _parts_of(self, facts: StateFacts, number: int) -> tuple[Part, ...] | None:
+        key = (facts.node_class, frozenset(facts.node.snapshot.device.handled), number)
+        if key not in self._parts:
+            self._parts[key] = lowest_place.parts(facts, self._asking(facts, number))
+        return self._parts[key]
 
-    def _asking(self, of: ClassFacts, number: int) -> Asking:
-        if (of, number) not in self._askings:
-            self._askings[of, number] = asking.of(self._pods[number], of)
-        return self._askings[of, number]
-
-
-class _Asked(Value):
-    """What some pods ask for together.
-
-    ``by_node`` is None if the pods see more than numbers; ``uncounted`` are resources of whose
-    devices they do.
-    """
-
-    pods: int
-    by_node: OneNodeEach | None
-    amounts: Mapping[str, int]
-    uncounted: frozenset[str]
+    def _asking(self, facts: StateFacts, number: int) -> Asking:
+        key = (facts.node_class, number)
+        if key not in self._askings:
+            self._askings[key] = asking.of(self._pods[number], facts.node_class)
+        return self._askings[key]
 
 
-def _together(askings: Sequence[Asking]) -> _Asked:
-    amounts = Counter[str]()
-    for each in askings:
-        amounts.update(dict(each.amounts))
-    devices = [one for each in askings for one in each.devices]
-    return _Asked(
-        pods=len(askings),
-        by_node=one_node_each.together(
-            [None if each.counts_whole_cores else each.one_node_each for each in askings]
-        ),
-        amounts=amounts,
-        uncounted=frozenset(each.resource for each in devices if each.count is None),
+def _has_room(facts: StateFacts, pods: int, asked: Mapping[str, int]) -> bool | None:
+    """Return whether the sums of the predicates have room for all; None: not known."""
+    requested, rules = facts.snapshot.requested, facts.node.roster.rules
+    if not facts.sizes_are_sane or facts.snapshot.assumed:
+        return None
+    offered = facts.node.roster.offered
+    devices = {name: each.free.bit_count() for name, each in facts.devices.items()}
+    # Other resources are ignored, or not compared.
+    if not asked.keys() <= {*offered, *devices} or resources.EPHEMERAL_STORAGE in asked:
+        return None
+    room = {name: offered[name] - requested.amounts.get(name, 0) for name in offered} | devices
+    is_enough = requested.pods + pods <= rules.max_pods and all(
+        amount <= room[name] for name, amount in asked.items()
     )
+    return is_enough or (False if rules.behaviour.predicates_are_asked else None)
 
 
-def _see_numbers(facts: StateFacts, asked: _Asked) -> bool:
-    """Return whether these pods see and change numbers of free CPUs and devices alone."""
-    requested, roster = facts.snapshot.requested, facts.node.roster
+def _sees_numbers(facts: StateFacts, asked: Asking) -> bool:
+    """Return whether a pod sees and changes numbers of free CPUs and devices alone."""
+    uncounted = {each.resource for each in asked.devices if each.count is None}
     return (
-        asked.by_node is not None
-        and facts.sizes_are_sane
-        and not facts.snapshot.assumed
-        and requested.pods + asked.pods <= roster.rules.max_pods
+        asked.one_node_each is not None
+        and not asked.counts_whole_cores
+        and _has_room(facts, 1, dict(asked.amounts)) is True
         and all(
-            amount <= _offered(facts, name) - requested.amounts.get(name, 0)
-            for name, amount in asked.amounts.items()
-        )
-        and all(
-            name not in asked.uncounted and all(mask.bit_count() == 1 for mask in free)
-            for name, free in _free_devices(facts, asked)
+            name not in uncounted and all(mask.bit_count() == 1 for mask in free)
+            for name, free, _ in _free_devices(facts, asked)
         )
     )
 
 
-def _offered(facts: StateFacts, name: str) -> int:
-    """Return what the predicates offer at least."""
-    if name in facts.devices:
-        return facts.devices[name].devices.healthy.bit_count()
-    return facts.node.roster.offered.get(name, 0)
-
-
-def _numbers(facts: StateFacts, asked: _Asked) -> object:
-    """Return an object that is equal for states that decide alike on all these pods."""
+def _numbers(facts: StateFacts, asked: Asking) -> object:
+    """Return an object that is equal for states that decide alike on this pod."""
     # Each container has its CPUs and devices from one NUMA node, so numbers of free ones are
-    # enough, and orders that differ in the choice of CPUs end in one state. No rule compares a
-    # number with more than all ask for, and the sums of the predicates have room for all.
-    assert asked.by_node is not None
+    # enough. No rule compares a number with more than the pod asks for, and the sums of the
+    # predicates have room for it.
+    assert asked.one_node_each is not None
     devices = [
         (
             name,
             facts.devices[name].devices,
-            frozenset((mask, min(count, asked.amounts[name])) for mask, count in free.items()),
+            frozenset((mask, min(count, amount)) for mask, count in free.items()),
         )
-        for name, free in _free_devices(facts, asked)
+        for name, free, amount in _free_devices(facts, asked)
     ]
-    return (facts.node_class, asked.by_node.key(facts), tuple(devices))
+    return (facts.node_class, asked.one_node_each.key(facts), tuple(devices))
 
 
-def _have_one_place(facts: StateFacts, asked: _Asked) -> bool:
-    """Return whether one NUMA node has room for all these pods."""
-    assert asked.by_node is not None
-    devices = [(free, asked.amounts[name]) for name, free in _free_devices(facts, asked)]
-    return any(
-        all(free.get(1 << node_id, 0) >= amount for free, amount in devices)
-        for node_id in asked.by_node.places(facts)
-    )
-
-
-def _free_devices(facts: StateFacts, asked: _Asked) -> list[tuple[str, dict[NumaMask, int]]]:
-    """Return the numbers of free devices of these resources, by NUMA nodes."""
-    names = [name for name in facts.devices if name in asked.amounts]
-    return [(name, facts.devices[name].free_by_mask()) for name in names]
+def _free_devices(facts: StateFacts, asked: Asking) -> list[tuple[str, dict[NumaMask, int], int]]:
+    """Return the free devices of these resources, by NUMA nodes, and the request."""
+    amounts = dict(asked.amounts)
+    return [
+        (name, each.free_by_mask(), amounts[name])
+        for name, each in facts.devices.items()
+        if name in amounts
+    ]

@@ -160,8 +160,7 @@ def with_departed(on: ClusterNode, departed: Iterable[Pod]) -> tuple[ClusterNode
 
 
 def _is_decided(node: Node, pod: Pod) -> bool:
-    is_light = pod.phase == _RUNNING and not may_hold(node, pod)
-    return _has_record(node, pod.uid) or is_light
+    return _has_record(node, pod.uid) or (pod.phase == _RUNNING and not may_hold(node, pod))
 
 
 def _has_record(node: Node, uid: str) -> bool:

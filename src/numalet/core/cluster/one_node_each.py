@@ -9,8 +9,8 @@ result.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations, product
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import Final, TypeAlias
 
 from numalet.core.cluster.facts import ClassFacts, StateFacts
@@ -58,16 +58,6 @@ class OneNodeEach(Value):
         # Else compare CPUs and memory separately, for sets of NUMA nodes too.
         return (tuple(self._apart(free)), tuple(attributes))
 
-    def places(self, facts: StateFacts) -> Iterator[int]:
-        """Yield the NUMA nodes with room for the whole request."""
-        whole = [max(each) for each in zip(*self.choices, strict=True)]
-        for node_id, free in self._free(facts).items():
-            memory = facts.memory.get(node_id) if self.memory else None
-            # The Memory Manager gives no memory of a node of a group to a single container.
-            is_grouped = memory is not None and memory.group.bit_count() > 1
-            if not is_grouped and all(map(int.__ge__, free, whole)):
-                yield node_id
-
     def _free(self, facts: StateFacts) -> dict[int, _Amounts]:
         cpus, nodes = _free_cpus(facts), facts.memory if self.memory else {}
         return {
@@ -77,14 +67,6 @@ class OneNodeEach(Value):
             )
             for node_id in sorted({*cpus, *nodes})
         }
-
-    def of_types(self, amounts: Iterable[_Amounts], names: Sequence[str]) -> list[_Amounts]:
-        """Return amounts of this request with all these memory types."""
-        sizes = [dict(zip(self.memory, each[1:], strict=True)) for each in amounts]
-        return [
-            (each[0], *[size.get(name, 0) for name in names])
-            for each, size in zip(amounts, sizes, strict=True)
-        ]
 
     def _apart(self, free: Sequence[_Amounts]) -> Iterator[int]:
         """Yield the number of choices that fit each set of NUMA nodes, by each kind of amount."""
@@ -135,26 +117,6 @@ def of(pod: Pod, node_class: ClassFacts) -> OneNodeEach | None:
     if len(choices) > _MOST_CHOICES:
         return None
     return OneNodeEach(choices, (_sum(amounts),) if is_whole else choices, tuple(names))
-
-
-def together(pods: Sequence[OneNodeEach | None]) -> OneNodeEach | None:
-    """Return the request of several pods that come one after the other, if it has few choices."""
-    known = [each for each in pods if each is not None]
-    names = tuple(dict.fromkeys(name for each in known for name in each.memory))
-    choices = _sums_of([each.of_types(each.choices, names) for each in known])
-    aligned = _sums_of([each.of_types(each.aligned, names) for each in known])
-    is_small = len(known) == len(pods) and choices and aligned
-    return OneNodeEach(choices, aligned, names) if is_small else None
-
-
-def _sums_of(parts: Iterable[Sequence[_Amounts]]) -> tuple[_Amounts, ...]:
-    """Return the sums of at most one choice of each part, sorted; empty above the limit."""
-    sums: set[_Amounts] = set()
-    for each in parts:
-        sums = {*sums, *each, *(_sum(pair) for pair in product(sums, each))}
-        if len(sums) > _MOST_CHOICES:
-            return ()
-    return tuple(sorted(sums))
 
 
 def _free_cpus(facts: StateFacts) -> dict[int, int]:

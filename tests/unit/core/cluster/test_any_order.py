@@ -10,7 +10,10 @@ from numalet.core.cluster import any_order, classes, published
 from numalet.core.cluster.any_order import AnyOrder
 from numalet.core.cluster.cluster import ClusterNode, Origin
 from numalet.core.cluster.facts import FactReader
-from numalet.core.model.pod import Pod, QosClass
+from numalet.core.managers.device.inventory import Device
+from numalet.core.model.pod import ContainerKey, Pod, QosClass
+from numalet.core.model.quantity import Quantity
+from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from values import gpu_fleet
 
@@ -125,3 +128,27 @@ def test_pods_on_their_way_may_have_been_decided_before_others_departed() -> Non
     # One of which the state knows nothing counts as one more that comes.
     assert not orders.admits(on, (), four, [sized("unpublished", 8, 32, 3)])
     assert not orders.admits(on, (), sized("five", 8, 32, 5), [left])
+
+
+def test_where_numbers_do_not_decide_all_is_compared_by_the_whole_state() -> None:
+    two = [sized("0", 4, 8, 1), sized("1", 12, 24, 1)]
+    both_nodes = [Device(f"gpu{at}", (0, 1)) for at in range(2)]
+    node = nodes.start(
+        gpu_fleet.kubelet_config(), gpu_fleet.machine(), devices={gpu_fleet.GPU: both_nodes}
+    )
+    assert isinstance(node, Node)
+    orders = AnyOrder(FactReader())
+    assert orders.admits(described(node), two[:1], two[1])
+    # A container that is active although its pod is not known yet.
+    assumed = frozenset({ContainerKey("other", "main")})
+    empty = gpu_fleet.empty()
+    restarted = described(empty.at(replace(empty.snapshot, assumed=assumed)))
+    assert orders.admits(restarted, two[:1], two[1])
+    odd = with_resource(two[1], "ephemeral-storage")
+    assert orders.admits(described(empty), two[:1], odd)
+
+
+def with_resource(pod: Pod, name: str) -> Pod:
+    (only,) = pod.app_containers
+    amounts = {**only.requests, name: Quantity.from_int(1)}
+    return replace(pod, app_containers=(replace(only, requests=amounts, limits=amounts),))
