@@ -7,7 +7,10 @@ import sys
 
 
 def main() -> None:
-    """Run the command line. ``--version`` alone answers without loading it."""
+    """Run the command line.
+
+    ``--version`` alone answers without loading it, and so does a plain ``run`` beside an agent.
+    """
     if sys.argv[1:] == ["--version"]:
         from numalet import __version__
 
@@ -15,9 +18,15 @@ def main() -> None:
         return
     # Until the command is loaded nothing is garbage; a search would go through all modules.
     gc.disable()
-    from numalet.cli.main import run
+    status = None
+    if sys.argv[1:2] == ["run"]:
+        from numalet.cli import direct_run
 
-    status = run()
+        status = direct_run.run(sys.argv[2:])
+    if status is None:
+        from numalet.cli.main import run
+
+        status = run()
     # Nor is there a search at the end, when all of it goes.
     gc.freeze()
     sys.exit(status)

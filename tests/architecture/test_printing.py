@@ -10,6 +10,7 @@ from architecture import tree
 CONSOLE = "cli/output.py"
 OTHERS = {
     "__main__.py": "prints the version before anything is imported",
+    "cli/direct_run.py": "prints one note, if it is printable, before anything is imported",
     "cli/streams.py": "makes the streams, and prints nothing",
     "agent/host/logs.py": "writes the log, whose texts it makes printable",
 }

@@ -14,8 +14,8 @@ from numalet.agent.host.runtime.attempts import RUNS, AttemptFolder, Attempts
 from numalet.agent.host.runtime.port import Offered
 from numalet.agent.host.runtime.process import ProcessRuntime
 from numalet.agent.host.runtime.shim import attempt_files, process_tree
-from numalet.agent.run import program
-from numalet.agent.run.program import AcceptedOrder
+from numalet.agent.run import foreground
+from numalet.agent.run.foreground import AcceptedOrder
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload.spec import Runner
 from running.process_builders import NO_GROUPS, launch
@@ -34,7 +34,7 @@ class Looking(threading.Thread):
 
     def run(self) -> None:
         while self.taken is None and not self.stops:
-            self.taken = program.accept_order(self.folder)
+            self.taken = foreground.accept_order(self.folder)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from typing import IO, Any
 
 import pytest
 
+import numalet
 from harness.terminals import shown_until
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import BadInput
@@ -194,6 +195,37 @@ def test_a_command_is_the_callers_own_and_the_agent_has_it_in_its_node_state(
     child.terminate()
     assert child.wait(PATIENCE_SECONDS) == 143
     until(site.is_clean)
+
+
+_LOADED = """
+import sys
+before = {*sys.modules}
+from numalet.__main__ import main
+try:
+    main()
+finally:
+    print(*sorted({*sys.modules} - before))
+"""
+MOST_MODULES = 68
+"""A few more than there are. They are counted, because a time would depend on the machine."""
+HEAVY = {"argparse", "dataclasses", "http", "msgspec", "pathlib", "socket", "typer", "typing"}
+
+
+def test_a_plain_command_is_started_without_the_engine(site: Site) -> None:
+    site.start()
+    words = [sys.executable, "-S", "-c", _LOADED, *site.words("--", "true")[3:]]
+    source = str(Path(numalet.__file__).parents[1])
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": source}
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("note: CPU ")
+    loaded = set(done.stdout.split())
+    assert "numalet.agent.run.foreground" in loaded
+    assert {each.removeprefix("numalet.").partition(".")[0] for each in loaded} & {
+        *HEAVY, "core", "insight", "wording", "shared",
+    } == set()  # fmt: skip
+    assert len(loaded) <= MOST_MODULES
 
 
 def refused_and_explained(site: Site, *words: str) -> subprocess.CompletedProcess[str]:

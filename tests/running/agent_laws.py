@@ -49,7 +49,7 @@ def processes(root: Path) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for each in process_tree.all_processes():
         try:
-            environment = (process_tree.PROC / str(each.pid) / "environ").read_text(
+            environment = Path(process_tree.PROC, str(each.pid), "environ").read_text(
                 errors="replace"
             )
         except OSError:
@@ -65,7 +65,7 @@ def shims(root: Path) -> list[str]:
     found = []
     for each in process_tree.all_processes():
         try:
-            words = (process_tree.PROC / str(each.pid) / "cmdline").read_text(errors="replace")
+            words = Path(process_tree.PROC, str(each.pid), "cmdline").read_text(errors="replace")
         except OSError:
             continue
         last = words.rstrip("\0").rpartition("\0")[2]

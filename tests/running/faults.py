@@ -64,7 +64,7 @@ POINTS: Final = {
     "numalet.agent.controller.journal": {"_append": "journal.write"},
     "numalet.agent.controller.store_files": {"_write_whole": "records.append"},
     "numalet.agent.run.child": {"_fork": "process.fork"},
-    "numalet.agent.run.program": {"NotifyingReport.started": "runs.started"},
+    "numalet.agent.run.foreground": {"NotifyingReport.started": "runs.started"},
     "numalet.agent.controller.shared_state": {"SharedState.write": "node-state.write"},
     "numalet.io.files.atomic": {
         "_sync_one": "file.sync",

@@ -16,19 +16,17 @@ from typing import Final
 
 from numalet.core.config.behaviour import Mode
 from numalet.core.model.value import Value
+from numalet.io import owner_programs
 from numalet.io.documents.kubelet import flag_words, kubelet_flags
 from numalet.io.documents.kubelet.kubelet_config import Base, ConfigSources
+from numalet.io.owner_programs import KUBELET
 from numalet.wording.kubelet_start import ROOT_DIR
 
 PROC: Final = Path("/proc")
 ROOT: Final = Path(ROOT_DIR)
 
-_KUBELET: Final = "kubelet"
 _CONFIG_DIR: Final = "config-dir"
 _ROOT_DIR: Final = "root-dir"
-_WITH_A_KUBELET_INSIDE: Final = ("hyperkube", "k3s", "k3s-agent", "k3s-server", "kubelite")
-_SOCKETS: Final = (Path("device-plugins"), Path("pod-resources"))
-_SOCKET: Final = "kubelet.sock"
 _PATIENCE_SECONDS: Final = 2.0
 _LONGEST_ADDRESS: Final = 107
 
@@ -39,10 +37,10 @@ def at_work_in(directory: Path, proc: Path = PROC) -> str | None:
         name = _name(process)
         if name is not None and _works_in(process, name, directory):
             return f"process {process.name}, {name}"
-    for folder in _SOCKETS:
-        problem = _answer(directory / folder)
+    for socket in owner_programs.KUBELET_SOCKETS:
+        problem = _answer(directory / socket)
         if problem is not None:
-            return f"{folder / _SOCKET} {problem}"
+            return f"{socket} {problem}"
     return None
 
 
@@ -70,7 +68,7 @@ class KubeletProcess(Value):
     @property
     def is_alone(self) -> bool:
         """Whether the program is the kubelet itself, so that its command line is complete."""
-        return self.name == _KUBELET
+        return self.name == KUBELET
 
     @property
     def root(self) -> Path:
@@ -193,7 +191,7 @@ def _name(process: Path) -> str | None:
     """The name of a live process that is, or may contain, a kubelet."""
     try:
         name = (process / "comm").read_text(errors="replace").strip()
-        if name != _KUBELET and name not in _WITH_A_KUBELET_INSIDE:
+        if name != KUBELET and name not in owner_programs.WITH_A_KUBELET_INSIDE:
             return None
         # A zombie has an empty command line.
         return name if (process / "cmdline").read_bytes() else None
@@ -214,7 +212,7 @@ def _works_in(process: Path, name: str, directory: Path) -> bool:
         root_dir = dict(_flags(process, name)).get(_ROOT_DIR)
     except OSError:
         return True
-    if root_dir is None and name != _KUBELET:
+    if root_dir is None and name != KUBELET:
         # These programs have other defaults, and files with more arguments.
         return directory.resolve().as_posix().endswith(ROOT_DIR)
     seen_by_it = process / "root" / (root_dir or ROOT_DIR).lstrip("/")
@@ -225,14 +223,14 @@ def _works_in(process: Path, name: str, directory: Path) -> bool:
         return Path(root_dir or ROOT_DIR).resolve() == directory.resolve()
 
 
-def _answer(folder: Path) -> str | None:
+def _answer(path: Path) -> str | None:
     import socket  # Commands ask this only before they write below a kubelet's folder.
 
-    if not folder.is_dir():
+    if not path.parent.is_dir():
         return None
     try:
         with (
-            short(folder / _SOCKET) as address,
+            short(path) as address,
             socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client,
         ):
             client.settimeout(_PATIENCE_SECONDS)

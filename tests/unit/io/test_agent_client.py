@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from numalet.core.model.findings import BadInput
-from numalet.io.agent_client import places
+from numalet.io.agent_client import places, root
 from numalet.io.agent_client.client import AgentClient, AgentRefused, segment
 
 
@@ -112,7 +112,7 @@ def test_the_socket_is_the_one_named_or_that_of_a_root(
 ) -> None:
     assert places.socket_path(folder / "s", folder) == folder / "s"
     assert places.socket_path(None, folder) == folder / "agent.sock"
-    monkeypatch.setattr(places, "SYSTEM_ROOT", folder / "system")
+    monkeypatch.setattr(root, "SYSTEM", str(folder / "system"))
     monkeypatch.setattr("os.geteuid", lambda: 0)
     assert places.socket_path(None, None) == folder / "system" / "agent.sock"
 

@@ -16,23 +16,13 @@ from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput
 from numalet.core.model.value import Value
-from numalet.io import kubelets
+from numalet.io import kubelets, owner_programs
 from numalet.io.files import state_directory
+from numalet.io.owner_programs import NAME_BYTES
 
 PROC: Final = kubelets.PROC
-NRI_SOCKET: Final = Path("/var/run/nri/nri.sock")
+NRI_SOCKET: Final = Path(owner_programs.NRI_SOCKET)
 
-# The kernel truncates names to 15 bytes.
-_NAME_BYTES: Final = 15
-_OTHERS: Final[Mapping[str, str]] = {
-    "numad": "moves processes between NUMA nodes",
-    "cri-resmgr": "pins containers between kubelet and container runtime",
-    "nri-resource-policy-topology-aware": "pins containers as a plugin of the container runtime",
-    "nri-resource-policy-balloons": "pins containers as a plugin of the container runtime",
-    "slurmd": "gives CPUs and memory to jobs with cpusets",
-    "pbs_mom": "gives CPUs and memory to jobs with cpusets",
-    "docker-cpusetd": "changes cpusets of containers",
-}
 _PATIENCE_SECONDS: Final = 1.0
 
 
@@ -149,7 +139,7 @@ def _name_static_policy(files: Mapping[str, str]) -> bool:
 
 
 def _others(proc: Path) -> Iterator[Owner]:
-    short = {name[:_NAME_BYTES]: (name, what) for name, what in _OTHERS.items()}
+    short = {name[:NAME_BYTES]: (name, what) for name, what in owner_programs.OTHERS.items()}
     try:
         folders = sorted(proc.iterdir())
     except OSError:

@@ -9,7 +9,6 @@ A user may announce a folder falsely, but can also simply use CPUs.
 from __future__ import annotations
 
 import os
-import pwd
 import re
 import secrets
 import socket
@@ -26,7 +25,7 @@ from numalet.agent.findings.run import RunOtherNodeState
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.value import Value
 from numalet.io import os_problem
-from numalet.io.agent_client.places import SYSTEM_ROOT
+from numalet.io.agent_client import root as root_folder
 from numalet.shared.findings.agent import (
     AgentOtherNodeState,
     AgentOtherRoot,
@@ -232,24 +231,9 @@ def other_roots(root: Path) -> tuple[Finding, ...]:
     here = _inode(root)
     return tuple(
         AgentOtherRoot(root=str(root), where=Location(str(other)))
-        for other in dict.fromkeys(_usual())
+        for other in dict.fromkeys(map(Path, root_folder.usual()))
         if _inode(other) not in (None, here) and _inode(other / LOCK) in held
     )
-
-
-def _usual() -> Iterator[Path]:
-    yield SYSTEM_ROOT
-    state = os.environ.get("XDG_STATE_HOME")
-    if state:
-        yield Path(state) / "numalet"
-    with suppress(RuntimeError):
-        yield _of_home(Path.home())
-    with suppress(KeyError, ValueError):
-        yield _of_home(Path(pwd.getpwuid(int(os.environ["SUDO_UID"])).pw_dir))
-
-
-def _of_home(home: Path) -> Path:
-    return home / ".local" / "state" / "numalet"
 
 
 def _inode(path: Path) -> tuple[int, int] | None:

@@ -17,9 +17,9 @@ from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.dashboard import history
 from numalet.io.agent_client.places import KUBECONFIG, SOCKET_NAME
+from numalet.io.agent_client.root import LOCK as LOCK
 from numalet.io.files import state_directory, trust
 
-LOCK: Final = "node-state.lock"
 _OLDER_LOCK: Final = "books.lock"
 MODE: Final = 0o700
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH

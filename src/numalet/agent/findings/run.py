@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from numalet.core.enforcement.comparison import GuaranteeLevel
 from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
+from numalet.insight.output import run_document
+from numalet.insight.output.run_document import RunDocument
 from numalet.shared.findings.agent import OtherNodeState
 
 
@@ -87,6 +90,13 @@ class RunHeldByKernel(NoteFinding):
 class RunHeldByProcess(NoteFinding):
     sentence = "{what}; not enforced (no cgroup v2)"
     what: str
+
+
+def held(place: RunDocument) -> Finding:
+    what = run_document.allocation(place)
+    if place.guarantee is GuaranteeLevel.KERNEL:
+        return RunHeldByKernel(what=what)
+    return RunHeldByProcess(what=what)
 
 
 class RunOutsideAffinity(NoteFinding):

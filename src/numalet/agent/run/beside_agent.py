@@ -21,11 +21,12 @@ from numalet.agent.controller.run_holders import CONTAINER
 from numalet.agent.controller.shared_state import SharedState
 from numalet.agent.findings.run import RunNoPlaceBesideAgent
 from numalet.agent.host.runtime.attempts import RUNS, Attempts
-from numalet.agent.host.runtime.shim import process_tree
-from numalet.agent.run import program, request
-from numalet.agent.run.program import AcceptedOrder, Answer, ReadyPlace
+from numalet.agent.run import direct, foreground, request
+from numalet.agent.run.direct import NAMESPACE
+from numalet.agent.run.foreground import AcceptedOrder, ReadyPlace
+from numalet.agent.run.program import Answer
 from numalet.agent.run.queue import Waiter
-from numalet.agent.run.request import NAMESPACE, SEARCH_SECONDS, RunOptions
+from numalet.agent.run.request import SEARCH_SECONDS, RunOptions
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.pod import ContainerKey, Pod
@@ -49,7 +50,6 @@ _PAUSE_SECONDS: Final = 0.1
 _POLL_SECONDS: Final = 0.25
 _LONGEST_WAIT_SECONDS: Final = 20
 """Shorter than the client's timeout for one request."""
-_OWN: Final = f"/apis/numalet.dev/v1alpha1/namespaces/{NAMESPACE}"
 _GONE: Final = 404
 _BAD: Final = (400, 413, 422)
 _BUSY: Final = (429, 503)
@@ -64,7 +64,7 @@ def opened(pod: Pod, root: Path, options: RunOptions, waiter: Waiter) -> Iterato
     """Raises ``BadInput``."""
     _check(root, options)
     # Two commands with one program would collide in the agent, where names are unique.
-    named = replace(pod, name=request.object_name(pod))
+    named = replace(pod, name=direct.object_name(pod.name, pod.uid))
     waits_until = waiter.last if waiter.waits else 0.0
     with AgentClient(root / SOCKET_NAME) as client:
         yield Agent(client, root, named, options.request.command, waits_until)
@@ -103,16 +103,7 @@ class Agent:
 
     def place(self) -> Answer:
         """Allocate for the lifetime of this process, which ticks and boot id identify."""
-        own = process_tree.process(os.getpid())
-        assert own is not None
-        return self._asked(
-            {
-                "pid": own.pid,
-                "ticks": own.started,
-                "boot": process_tree.boot_id(),
-                "pidNamespace": process_tree.pid_namespace(),
-            }
-        )
+        return self._asked(direct.own_process())
 
     def place_or_wait(self, seconds: float) -> Answer:
         """Preview first, with a long poll: an agent would keep the rejected pod."""
@@ -128,14 +119,14 @@ class Agent:
             return accepted
         self._accepted = accepted
         try:
-            return program.ready_place(accepted, place, self._command)
+            return foreground.ready_place(accepted, run_document.variables(place), self._command)
         except OSError as error:
             return RuntimeStorage(error=os_problem.text(error))
 
     def release(self) -> None:
         """Return the order; without an order, the agent withdraws the place itself."""
         if self._accepted is not None:
-            program.hand_back(self._accepted)
+            foreground.hand_back(self._accepted)
             self._accepted = None
 
     def explanation(self) -> Explanation | None:
@@ -156,7 +147,7 @@ class Agent:
         last = time.monotonic() + _PREPARATION_SECONDS
         poll_at = time.monotonic() + _POLL_SECONDS
         while time.monotonic() < last:
-            accepted = program.accept_order(folder)
+            accepted = foreground.accept_order(folder)
             if accepted is not None:
                 return accepted
             if time.monotonic() >= poll_at:
@@ -164,7 +155,7 @@ class Agent:
                 # The agent removes the pod if it cannot prepare the place; then no order will come.
                 if self._is_gone():
                     break
-            time.sleep(program.PAUSE_SECONDS)
+            time.sleep(foreground.PAUSE_SECONDS)
         return input_error.Unavailable(
             f"the agent in {self._root} did not start the command: {self._warning()}"
         )
@@ -184,7 +175,7 @@ class Agent:
 
     def _posted(self, resource: str, query: Query) -> Mapping[str, Any]:
         return self._patiently(
-            lambda: self._client.post(f"{_OWN}/{resource}", self._manifest, query)
+            lambda: self._client.post(f"{direct.PATH}/{resource}", self._manifest, query)
         )
 
     def _patiently(self, ask: Callable[[], _T]) -> _T:

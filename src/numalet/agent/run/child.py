@@ -1,43 +1,29 @@
 """Starts the command as a child, accompanies it to its end, and kills what remains.
 
 The child stays in the session and process group, so it has the terminal, and inherits the caller's
-descriptors. When it stops, this process stops too and the shell regains the terminal.
+descriptors. When it stops, this process stops too and the shell regains the terminal. As the shim,
+this loads little.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache
-from pathlib import Path
-from typing import Any, Final
+from types import SimpleNamespace
 
-from numalet.agent.host.runtime import starting
-from numalet.agent.host.runtime.port import NotStarted
 from numalet.agent.host.runtime.shim import begin, process_tree
 from numalet.agent.host.runtime.shim.begin import Setup, StageFailed
-from numalet.core.model.findings import Finding
-from numalet.core.model.value import Value
-from numalet.shared.findings.runtime import (
-    RuntimeNotExecutable,
-    RuntimeProgramNotFound,
-    RuntimeProgramRefused,
-)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 EXIT_REFUSED: Final = 125
-EXIT_NOT_EXECUTABLE: Final = 126
-EXIT_NOT_FOUND: Final = 127
-EXITS: Final[Mapping[type[Finding], int]] = {
-    RuntimeProgramNotFound: EXIT_NOT_FOUND,
-    RuntimeNotExecutable: EXIT_NOT_EXECUTABLE,
-    RuntimeProgramRefused: EXIT_NOT_EXECUTABLE,
-}
 _PASSED_ON: Final = frozenset(
     {
         signal.SIGINT,
@@ -58,7 +44,7 @@ _ADDRESSEES: Final = ("LISTEN_PID", "WATCHDOG_PID")
 _PAUSE_SECONDS: Final = 0.01
 
 
-class StartProblem(Value):
+class StartProblem(SimpleNamespace):
     """The failed step and its errno."""
 
     stage: str
@@ -72,18 +58,18 @@ def ignored_by_caller() -> frozenset[int]:
     Python overwrites their disposition at startup, so read the parent's instead.
     """
     # Called early, because the parent may end and init becomes the new parent.
-    parent = Path("/proc") / str(os.getppid())
+    parent = f"/proc/{os.getppid()}"
     try:
-        status = (parent / "status").read_text(errors="replace")
+        with open(f"{parent}/status", errors="replace") as file:
+            ignored = [line.split()[1] for line in file if line.startswith("SigIgn:")]
         # The program of another user's process is not readable.
-        program = (parent / "exe").readlink().name if os.access(parent / "exe", os.R_OK) else ""
+        program = os.readlink(f"{parent}/exe") if os.access(f"{parent}/exe", os.R_OK) else ""
     except OSError:
         return frozenset()
-    found = re.search(r"^SigIgn:\s*([0-9a-f]+)$", status, re.MULTILINE)
     # A Python parent ignores them for itself, and resets them for its children.
-    if found is None or program.startswith(("python", "pypy")):
+    if not ignored or os.path.basename(program).startswith(("python", "pypy")):
         return frozenset()
-    mask = int(found[1], 16)
+    mask = int(ignored[0], 16)
     return frozenset(each for each in begin.IGNORED_BY_PYTHON if mask >> (each - 1) & 1)
 
 
@@ -97,18 +83,6 @@ def signals_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def why(problem: StartProblem, setup: Setup) -> NotStarted:
-    given = {
-        "argv": setup.argv,
-        "cpus": setup.cpus,
-        "memory_nodes": setup.memory_nodes,
-        "user": setup.user,
-        "working_dir": setup.working_dir,
-        "cgroup": setup.cgroup,
-    }
-    return starting.not_started(problem.stage, problem.number, given)
-
-
 def start(setup: Setup, score: int) -> int | StartProblem:
     """Fork and start the command; return its pid. The caller blocks signals."""
     answer, report = os.pipe2(os.O_CLOEXEC)
@@ -118,7 +92,7 @@ def start(setup: Setup, score: int) -> int | StartProblem:
     except OSError as error:
         for each in (answer, report):
             os.close(each)
-        return StartProblem("fork", error.errno or 0)
+        return StartProblem(stage="fork", number=error.errno or 0)
     if pid == 0:
         _be_child(setup, score, parent, report)
     # Else reading the report would never reach EOF.
@@ -129,7 +103,7 @@ def start(setup: Setup, score: int) -> int | StartProblem:
     if problem is None:
         return pid
     os.waitpid(pid, 0)
-    return StartProblem(problem["stage"], problem["errno"])
+    return StartProblem(stage=problem["stage"], number=problem["errno"])
 
 
 def _fork() -> int:
@@ -143,8 +117,8 @@ def _be_child(setup: Setup, score: int, parent: int, report: int) -> None:
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
         begin.set_oom_score_adj(score)
-        prepared = replace(setup, env=_addressed(setup.env, parent))
-        begin.become(prepared, parent, ignored_by_caller())
+        setup.env = _addressed(setup.env, parent)
+        begin.become(setup, parent, ignored_by_caller())
     except StageFailed as failed:
         problem = {"stage": failed.stage.value, "errno": failed.number}
         os.write(report, json.dumps(problem).encode())

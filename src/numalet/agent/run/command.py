@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
-import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +15,8 @@ from numalet.agent.findings.run import RunOtherOwner, RunWaitsForAgent
 from numalet.agent.run import (
     beside_agent,
     child,
+    direct,
+    foreground,
     other_runs,
     placement_notes,
     program,
@@ -30,7 +30,6 @@ from numalet.agent.run.child import EXIT_REFUSED
 from numalet.agent.run.program import Allocator, Answer
 from numalet.agent.run.queue import Waiter
 from numalet.agent.run.request import RunOptions, Voice
-from numalet.core.model import value
 from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.pod import Pod
 from numalet.insight.output.run_document import RunDocument
@@ -43,7 +42,7 @@ def run(options: RunOptions, voice: Voice) -> int:
     """Place and run a command. Raises ``BadInput``."""
     # The result is cached; later the parent may be another process.
     child.ignored_by_caller()
-    pod = request.pod(options.request, str(uuid.uuid4()))
+    pod = request.pod(options.request, direct.pod_uid())
     root = (options.root or places.default_root()).absolute()
     for finding in (*_of_owners(options), *root_claim.other_roots(root)):
         voice.report(finding)
@@ -181,8 +180,8 @@ def _run(allocator: Allocator, place: RunDocument, options: RunOptions, voice: V
         voice.report(ready)
         return EXIT_REFUSED
     more = requested_environment.of(options.env, place, options.request.cpus)
-    setup = dataclasses.replace(ready.setup, env={**ready.setup.env, **more})
-    outcome = program.run(value.replace(ready, setup=setup))
+    ready.setup.env = {**ready.setup.env, **more}
+    outcome = program.outcome(foreground.run(ready), ready, place.numa_nodes)
     if outcome.finding is not None:
         voice.report(outcome.finding)
     return outcome.status

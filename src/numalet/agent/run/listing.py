@@ -14,7 +14,7 @@ from numalet.agent.controller.settings import AgentOptions
 from numalet.agent.controller.shared_state import AgentHolds, Content, SharedState
 from numalet.agent.host.runtime import enforcement
 from numalet.agent.run import other_runs, placing
-from numalet.agent.run.request import NAMESPACE
+from numalet.agent.run.direct import NAMESPACE
 from numalet.agent.servers.api import projections
 from numalet.agent.servers.api.served import OWN_GROUP
 from numalet.core.model.findings import BadInput, Finding, Severity

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
 
 from numalet.agent.controller.run_holders import CONTAINER
-from numalet.agent.findings.run import (
-    RunHeldByKernel,
-    RunHeldByProcess,
-    RunOutsideAffinity,
-    RunRefused,
-    RunRootless,
-)
+from numalet.agent.findings import run
+from numalet.agent.findings.run import RunOutsideAffinity, RunRefused, RunRootless
 from numalet.agent.run.placing import NoPlace
 from numalet.agent.run.request import Voice
-from numalet.core.enforcement.comparison import GuaranteeLevel
-from numalet.core.model import cpu_set, grammar, numa_mask
+from numalet.core.model import cpu_set
 from numalet.core.model.findings import Finding
 from numalet.core.snapshot import placement
 from numalet.insight.explain.explanation_types import Explanation
@@ -30,11 +24,7 @@ _MOST_NAMED: Final = 5
 
 
 def held(place: RunDocument) -> Iterator[Finding]:
-    what = _what(place)
-    if place.guarantee is GuaranteeLevel.KERNEL:
-        yield RunHeldByKernel(what=what)
-    else:
-        yield RunHeldByProcess(what=what)
+    yield run.held(place)
     inherited = frozenset(os.sched_getaffinity(0))
     outside = cpu_set.parse(place.cpus or place.shared_cpus) - inherited
     if outside:
@@ -67,18 +57,3 @@ def holders(answer: NoPlace) -> str:
     if len(answer.holders) > _MOST_NAMED:
         lines.append("...")
     return "; ".join(lines)
-
-
-def _nodes(numa_nodes: Sequence[int]) -> str:
-    return grammar.singular(f"NUMA nodes {numa_mask.listed(numa_nodes)}")
-
-
-def _what(place: RunDocument) -> str:
-    parts = [numbers.cpus(cpu_set.parse(place.cpus)) if place.cpus else "the shared CPUs"]
-    for each in place.memory:
-        size = f"{numbers.size(each.size_bytes)} of {each.type}"
-        parts.append(f"{size} on {_nodes(each.numa_nodes)}")
-    if not place.memory and place.numa_nodes:
-        parts.append(f"memory of {_nodes(place.numa_nodes)}")
-    parts += [f"{name} {','.join(ids)}" for name, ids in place.devices.items()]
-    return ", ".join(parts)

@@ -21,10 +21,10 @@ from numalet.agent.host.runtime.attempts import RUNS, Attempts
 from numalet.agent.host.runtime.enforcement import HostCapabilities
 from numalet.agent.host.runtime.port import Launch
 from numalet.agent.host.runtime.shim import process_tree
-from numalet.agent.run import inherited_cpus, other_runs, program, request
+from numalet.agent.run import direct, foreground, inherited_cpus, other_runs, program, request
+from numalet.agent.run.foreground import AcceptedOrder
 from numalet.agent.run.inherited_cpus import AllowedCpus
 from numalet.agent.run.other_runs import OtherRuns
-from numalet.agent.run.program import AcceptedOrder
 from numalet.core.admission.decision import Decision
 from numalet.core.enforcement import desired, limits
 from numalet.core.enforcement.cgroup_settings import CgroupSettings, ContainerSettings
@@ -194,7 +194,7 @@ class Placer:
                 self._others.share(node, live)
         # An agent holds the state now and frees the place itself.
         if self.accepted is not None:
-            program.hand_back(self.accepted)
+            foreground.hand_back(self.accepted)
             self.accepted = None
             self._let_go(uid)
 
@@ -250,7 +250,8 @@ class Placer:
             is_shared=not placed.placement.cpus,
             path="" if self.ground.tree is None else placed.settings.path,
             manifest=request.manifest(
-                replace(placed.pod, name=request.object_name(placed.pod)), command
+                replace(placed.pod, name=direct.object_name(placed.pod.name, placed.pod.uid)),
+                command,
             ),
             process_mark=mark,
         )

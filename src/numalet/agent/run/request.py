@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from numalet.agent.controller.run_holders import CONTAINER
+from numalet.agent.run import direct
+from numalet.agent.run.direct import CONTAINER, NAMESPACE
 from numalet.core.model import input_error, resources
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.go_text import QuantityError
@@ -21,9 +21,6 @@ from numalet.insight.explain.cases import Case
 from numalet.insight.explain.explanation_types import Explanation
 from numalet.insight.output.run_document import RunDocument
 from numalet.io import kubelets
-
-NAMESPACE: Final = "run"
-_LONGEST_NAME: Final = 40
 
 SEARCH_SECONDS: Final = 2
 """How long to search for a change that would admit a refused command."""
@@ -148,28 +145,9 @@ def _pages(name: str, text: str, findings: Findings) -> Quantity | None:
 
 
 def manifest(pod: Pod, command: tuple[str, ...]) -> Mapping[str, Any]:
-    """Build the Pod object that the agent receives and shows."""
     (container,) = pod.containers()
     amounts = {name: str(amount) for name, amount in container.requests.items()}
-    # Arguments may be arbitrary bytes, but JSON needs valid UTF-8.
-    words = [word.encode("utf-8", "replace").decode() for word in command]
-    described = {
-        "name": container.name,
-        "command": words,
-        "resources": {"requests": amounts, "limits": amounts},
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": pod.name, "namespace": NAMESPACE, "uid": pod.uid},
-        "spec": {"restartPolicy": "Never", "containers": [described]},
-    }
-
-
-def object_name(pod: Pod) -> str:
-    """Return a unique object name that contains the command's name."""
-    plain = re.sub(r"[^a-z0-9]+", "-", pod.name.lower())[:_LONGEST_NAME].strip("-")
-    return f"{plain or 'command'}-{pod.uid[:8]}"
+    return direct.manifest(pod.name, pod.uid, amounts, command)
 
 
 def parse_pairs(texts: tuple[str, ...], flag: str) -> Mapping[str, str]:

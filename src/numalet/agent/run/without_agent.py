@@ -12,9 +12,9 @@ from numalet.agent.controller.shared_state import SharedState
 from numalet.agent.findings.run import RunNoPlace, RunWithinCpus
 from numalet.agent.host.cgroup_v2.interface_files import SettingRefusal
 from numalet.agent.host.runtime import enforcement
-from numalet.agent.run import inherited_cpus, other_runs, placement_notes, program, request
+from numalet.agent.run import foreground, inherited_cpus, other_runs, placement_notes, request
+from numalet.agent.run.foreground import ReadyPlace
 from numalet.agent.run.placing import Decided, NoPlace, Placed, Placer
-from numalet.agent.run.program import ReadyPlace
 from numalet.agent.run.request import RunOptions
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import Pod
@@ -112,7 +112,7 @@ class SharedAllocator:
                 if isinstance(made, SettingRefusal):
                     return made.why
         try:
-            return program.ready_place(accepted, place, self._command)
+            return foreground.ready_place(accepted, run_document.variables(place), self._command)
         except OSError as error:
             return RuntimeStorage(error=os_problem.text(error))
 

@@ -7,7 +7,7 @@ is that of a pod with one container, but names the command and its options.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from numalet.core.config.rules import TopologyPolicy
 from numalet.core.enforcement import desired
 from numalet.core.enforcement.comparison import GuaranteeLevel
-from numalet.core.model import cpu_set, resources
+from numalet.core.model import cpu_set, grammar, numa_mask, resources
 from numalet.core.model.pod import Pod
 from numalet.core.model.quantity import Quantity
 from numalet.core.snapshot import placement
@@ -154,6 +154,8 @@ class RunDocument(OutputDocument, kw_only=True):
     (``node-state``). ``release`` is the release of the kubelet whose rules were used.
 
     ``explanation`` is set for a dry run that does not fit, as from ``numalet explain -o json``.
+    ``environment`` has the variables of ``variables``, ``note`` is the allocation in a sentence;
+    both are in the answer of an agent, for a client that does not load the engine.
     """
 
     schema: Literal["numalet.run/3"]
@@ -172,6 +174,8 @@ class RunDocument(OutputDocument, kw_only=True):
     decided_by: By
     release: str = ""
     explanation: Explanation | None = None
+    environment: dict[str, str] | None = None
+    note: str = ""
 
 
 def refused(
@@ -235,6 +239,31 @@ def placed(
         decided_by=by,
         release=release,
     )
+
+
+def variables(place: RunDocument) -> dict[str, str]:
+    """Return the variables that describe the place to the command, except its CPUs."""
+    devices = (f"{name}={','.join(ids)}" for name, ids in place.devices.items())
+    return {
+        "NUMALET_MEMORY_NODES": cpu_set.text(place.numa_nodes),
+        "NUMALET_DEVICES": ";".join(devices),
+    }
+
+
+def allocation(place: RunDocument) -> str:
+    """Return the allocation for a sentence."""
+    parts = [numbers.cpus(cpu_set.parse(place.cpus)) if place.cpus else "the shared CPUs"]
+    for each in place.memory:
+        size = f"{numbers.size(each.size_bytes)} of {each.type}"
+        parts.append(f"{size} on {_nodes(each.numa_nodes)}")
+    if not place.memory and place.numa_nodes:
+        parts.append(f"memory of {_nodes(place.numa_nodes)}")
+    parts += [f"{name} {','.join(ids)}" for name, ids in place.devices.items()]
+    return ", ".join(parts)
+
+
+def _nodes(numa_nodes: Sequence[int]) -> str:
+    return grammar.singular(f"NUMA nodes {numa_mask.listed(numa_nodes)}")
 
 
 def _pod(pod: Pod) -> PodPart:

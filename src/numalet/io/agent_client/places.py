@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Final
 
-SYSTEM_ROOT: Final = Path("/var/lib/numalet")
-SOCKET_NAME: Final = "agent.sock"
+from numalet.io.agent_client import root as root_folder
+from numalet.io.agent_client.root import SOCKET_NAME as SOCKET_NAME
+
+SYSTEM_ROOT: Final = Path(root_folder.SYSTEM)
 KUBECONFIG: Final = "admin.kubeconfig"
 
 
 def default_root() -> Path:
-    """The system folder for root, the user's own state folder for others."""
-    if os.geteuid() == 0:
-        return SYSTEM_ROOT
-    # The XDG specification says to ignore a relative path.
-    named = Path(os.environ.get("XDG_STATE_HOME", ""))
-    state = named if named.is_absolute() else Path.home() / ".local" / "state"
-    return state / "numalet"
+    return Path(root_folder.default())
 
 
 def socket_path(socket: Path | None, root: Path | None) -> Path:

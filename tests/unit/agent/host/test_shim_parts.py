@@ -125,7 +125,7 @@ def test_families_are_found_and_killed(monkeypatch: pytest.MonkeyPatch) -> None:
         with monkeypatch.context() as without:
             # A kernel that does not say whose children there are.
             without.setattr(process_tree, "_children", None)
-            without.setattr(Path, "exists", lambda _: False)
+            without.setattr(os.path, "exists", lambda _: False)
             assert (grandchild,) == process_tree.offspring(child.pid)
         assert grandchild in below
         assert {child.pid, grandchild} == set(process_tree.strays(-5, "a-mark"))

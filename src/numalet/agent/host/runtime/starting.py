@@ -11,7 +11,6 @@ import resource
 import signal
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,9 +49,9 @@ _NOT_EXECUTABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.ENOEXEC, er
 _SOURCE: Final = str(Path(numalet.__file__).parents[1])
 # Appended, so that no module there can shadow the standard library.
 _CODE: Final = (
-    "import sys; sys.path.append(sys.argv[1]); from pathlib import Path;"
+    "import sys; sys.path.append(sys.argv[1]);"
     "from numalet.agent.host.runtime.shim.watch import main;"
-    "sys.exit(main(Path(sys.argv[2])))"
+    "sys.exit(main(sys.argv[2]))"
 )
 _LOWEST_FREE: Final = 10
 """Above ``watch.REPORT``, the highest descriptor of a shim, so dup2 never overwrites one."""
@@ -84,7 +83,7 @@ def order(launch: Launch, ground: HostCapabilities, attempt: AttemptFolder) -> M
     prepared = setup(launch, ground, attempt.mark)
     leaf = None if ground.tree is None else root.of_shims(ground.tree)
     return {
-        "setup": asdict(prepared),
+        "setup": vars(prepared),
         "shim_cgroup": None if leaf is None else str(leaf),
         "cgroup": prepared.cgroup,
         "path": launch.settings.path,

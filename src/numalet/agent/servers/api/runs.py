@@ -10,10 +10,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
+from msgspec import structs
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from numalet.agent.findings import run
 from numalet.agent.host.runtime.shim import process_tree
 from numalet.agent.servers.api import requests, status
 from numalet.agent.servers.api.pods import workload_of
@@ -117,9 +119,11 @@ class RunsHandler:
             pages = desired.memory_nodes(
                 node.rules.machine.nodes, node.snapshot, pod, container.name
             )
-            return run_document.placed(
+            place = run_document.placed(
                 pod, node.snapshot, view.level, view.notes, "agent", pages, release=release
             )
+            environment = run_document.variables(place)
+            return structs.replace(place, environment=environment, note=str(run.held(place)))
         if may_fit is None:
             alone = self._foreseen(self._served.door.foresee_alone(workload)).record.run.verdict
             may_fit = alone is not None and alone.admitted

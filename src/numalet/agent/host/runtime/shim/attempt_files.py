@@ -15,8 +15,11 @@ import contextlib
 import json
 import os
 import time
-from pathlib import Path
-from typing import Any, Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any, Final
 
 _LONGEST_LINE_BYTES: Final = 16 * 1024
 _NANO: Final = 1_000_000_000
@@ -35,7 +38,7 @@ _MODE: Final = 0o600
 
 
 class AttemptLog:
-    def __init__(self, path: Path, most_bytes: int, most_files: int) -> None:
+    def __init__(self, path: str | Path, most_bytes: int, most_files: int) -> None:
         self._path = path
         self._most_bytes = most_bytes
         self._most_files = most_files
@@ -67,14 +70,15 @@ class AttemptLog:
 
     def _rotate(self) -> None:
         self.close()
-        older = [self._path.with_name(f"{self._path.name}.{n}") for n in range(self._most_files)]
-        older[0] = self._path
+        older = [f"{self._path}.{n}" for n in range(self._most_files)]
+        older[0] = str(self._path)
         # The oldest first, so that each rename has a free place.
         for at in range(len(older) - 1, 0, -1):
             with contextlib.suppress(FileNotFoundError):
-                older[at - 1].replace(older[at])
+                os.replace(older[at - 1], older[at])
         if len(older) == 1:
-            self._path.unlink(missing_ok=True)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._path)
         self._open()
 
 
@@ -137,9 +141,9 @@ def _is_waiting(descriptor: int) -> bool:
 class PreallocatedFile:
     """A file whose blocks are allocated early, so that it can be written on a full disk."""
 
-    def __init__(self, folder: Path, name: str) -> None:
-        self._path = folder / name
-        self._temporary = folder / f".{name}.{os.getpid()}"
+    def __init__(self, folder: str | Path, name: str) -> None:
+        self._path = f"{folder}/{name}"
+        self._temporary = f"{folder}/.{name}.{os.getpid()}"
         flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC
         self._descriptor = os.open(self._temporary, flags, _MODE)
         # Unlike ``ftruncate``, this allocates blocks, so a later write cannot fail for lack of
@@ -154,17 +158,18 @@ class PreallocatedFile:
         # Flush before the rename: after a power loss the name must not lead to an empty file.
         os.fsync(self._descriptor)
         os.close(self._descriptor)
-        self._temporary.replace(self._path)
+        os.replace(self._temporary, self._path)
 
     def discard(self) -> None:
         os.close(self._descriptor)
-        self._temporary.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._temporary)
 
 
 class AttemptReport:
     """Records the answer and the end, once each. All methods raise ``OSError``."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: str | Path) -> None:
         self.folder = folder
         # Allocate all three before the program starts, since its end must be recorded on a full
         # disk.
@@ -187,10 +192,11 @@ class AttemptReport:
         self._end.write(end)
 
 
-def read(folder: Path, name: str) -> dict[str, Any] | None:
+def read(folder: str | Path, name: str) -> dict[str, Any] | None:
     """Read a file of the attempt, unless it is missing or damaged."""
     with contextlib.suppress(OSError, ValueError, RecursionError):
-        content = json.loads((folder / name).read_text(encoding="utf-8"))
+        with open(f"{folder}/{name}", "rb") as file:
+            content = json.loads(file.read().decode())
         if isinstance(content, dict):
             return content
     return None

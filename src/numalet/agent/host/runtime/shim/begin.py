@@ -10,14 +10,16 @@ import contextlib
 import ctypes
 import errno
 import os
-import platform
 import pwd
 import resource
 import signal
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
-from typing import Final, NoReturn
+from types import SimpleNamespace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final, NoReturn
 
 NO_GROUP: Final = 65534
 """``nogroup``, for a user without an entry in the system's files."""
@@ -56,8 +58,7 @@ class StageFailed(Exception):  # noqa: N818 - carried out of the process as valu
         self.number = number
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setup:
+class Setup(SimpleNamespace):
     """Settings of a program; unset ones are inherited.
 
     A ``user`` without a ``group`` gets the groups of the system's files.
@@ -105,8 +106,7 @@ def become(setup: Setup, parent: int, ignored: Collection[int] = ()) -> NoReturn
     _execute(setup.argv, {**person.env, **setup.env})
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
+class Person(SimpleNamespace):
     """Groups and variables of a user; unset groups are inherited."""
 
     group: int | None
@@ -117,20 +117,20 @@ class Person:
     def of(cls, user: int | None, group: int | None) -> Person:
         """Read them from the system's files; only root keeps group 0 without asking for it."""
         if user is None:
-            return cls(group, None if group is None else [group], {})
+            return cls(group=group, groups=None if group is None else [group], env={})
         try:
             entry = pwd.getpwuid(user)
         except (KeyError, OverflowError):
             of_user = NO_GROUP if group is None else group
-            return cls(of_user, [of_user], {"HOME": "/"})
+            return cls(group=of_user, groups=[of_user], env={"HOME": "/"})
         env = {"HOME": entry.pw_dir or "/", "USER": entry.pw_name}
         if group is not None:
-            return cls(group, [group], env)
+            return cls(group=group, groups=[group], env=env)
         own, groups = entry.pw_gid, os.getgrouplist(entry.pw_name, entry.pw_gid)
         if user != 0:
             own = own or NO_GROUP
             groups = [each for each in groups if each != 0] or [own]
-        return cls(own, groups, env)
+        return cls(group=own, groups=groups, env=env)
 
 
 def close_others(highest: int) -> None:
@@ -145,7 +145,7 @@ def close_others(highest: int) -> None:
 def set_oom_score_adj(score: int) -> bool:
     """Set the score; False if not permitted, since a lower score needs CAP_SYS_RESOURCE."""
     try:
-        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:  # noqa: PTH123
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
             file.write(str(score))
     except OSError:
         return False
@@ -242,7 +242,7 @@ def _prctl(option: int, value: int) -> None:
 
 def _syscall(numbers: Mapping[str, int], *arguments: object) -> None:
     # The C library has no wrappers for these calls.
-    number = numbers.get(platform.machine())
+    number = numbers.get(os.uname().machine)
     if number is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     libc = ctypes.CDLL(None, use_errno=True)

@@ -6,44 +6,53 @@ import contextlib
 import os
 import signal
 from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import Final, NamedTuple
 
-PROC: Final = Path("/proc")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Final
+
+PROC: Final = "/proc"
 MARK: Final = "NUMALET_CONTAINER"
 """Environment variable of every program; identifies strays."""
 
 
-_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
-_NAMESPACE: Final = Path("/proc/self/ns/pid")
+_BOOT: Final = "/proc/sys/kernel/random/boot_id"
+_NAMESPACE: Final = "/proc/self/ns/pid"
 
 
-class Process(NamedTuple):
+class Process:
     """``started`` is in clock ticks since boot; with ``pid`` it is unique."""
 
-    pid: int
-    parent: int
-    session: int
-    started: int
-    is_dead: bool
+    def __init__(self, pid: int, parent: int, session: int, started: int, state: str) -> None:
+        self.pid = pid
+        self.parent = parent
+        self.session = session
+        self.started = started
+        self.is_dead = state in ("Z", "X")
 
 
-def process(pid: int, proc: Path = PROC) -> Process | None:
+def process(pid: int, proc: str | Path = PROC) -> Process | None:
     """Read ``/proc/PID/stat``, if the process exists."""
     try:
-        text = (proc / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+        text = _text(f"{proc}/{pid}/stat")
     except OSError:
         return None
     # The program's name stands in brackets and may contain any character.
     words = text[text.rindex(")") + 2 :].split()
-    dead = words[0] in ("Z", "X")
-    return Process(pid, int(words[1]), int(words[3]), int(words[19]), dead)
+    return Process(pid, int(words[1]), int(words[3]), int(words[19]), words[0])
+
+
+def _text(path: str) -> str:
+    """Raises ``OSError``."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
 
 
 def boot_id() -> str:
     """The boot id; empty if unknown."""
     try:
-        return _BOOT.read_text(encoding="ascii").strip()
+        return _text(_BOOT).strip()
     except OSError:
         return ""
 
@@ -51,7 +60,7 @@ def boot_id() -> str:
 def pid_namespace() -> int:
     """Inode of this PID namespace; 0 if unknown."""
     try:
-        return _NAMESPACE.stat().st_ino
+        return os.stat(_NAMESPACE).st_ino
     except OSError:
         return 0
 
@@ -67,10 +76,10 @@ def is_this(pid: int, started: int, boot: str) -> bool:
     return boot == boot_id() and is_alive(pid, started)
 
 
-def all_processes(proc: Path = PROC) -> Iterator[Process]:
+def all_processes(proc: str | Path = PROC) -> Iterator[Process]:
     """Every process that can be seen."""
-    for folder in proc.iterdir():
-        if folder.name.isdigit() and (each := process(int(folder.name), proc)) is not None:
+    for name in os.listdir(proc):
+        if name.isdigit() and (each := process(int(name), proc)) is not None:
             yield each
 
 
@@ -93,7 +102,7 @@ def descendants(pid: int) -> tuple[int, ...]:
 def offspring(pid: int) -> tuple[int, ...]:
     """As ``descendants``, but cheap enough for polling; may miss one while another ends."""
     # Needs CONFIG_PROC_CHILDREN.
-    if not (PROC / "thread-self" / "children").exists():
+    if not os.path.exists(f"{PROC}/thread-self/children"):
         return descendants(pid)
     alive: list[int] = []
     waiting = [pid]
@@ -109,10 +118,9 @@ def offspring(pid: int) -> tuple[int, ...]:
 def _children(pid: int) -> Iterator[int]:
     """The children of all threads of a process."""
     with contextlib.suppress(OSError):
-        for thread in os.listdir(f"{PROC}/{pid}/task"):  # noqa: PTH208 - names suffice, and are quick
+        for thread in os.listdir(f"{PROC}/{pid}/task"):
             with contextlib.suppress(OSError):
-                text = (PROC / str(pid) / "task" / thread / "children").read_text(encoding="ascii")
-                yield from map(int, text.split())
+                yield from map(int, _text(f"{PROC}/{pid}/task/{thread}/children").split())
 
 
 def strays(session: int, mark: str) -> tuple[int, ...]:
@@ -129,8 +137,8 @@ def strays(session: int, mark: str) -> tuple[int, ...]:
 
 
 def _environment(pid: int) -> list[bytes]:
-    with contextlib.suppress(OSError):
-        return (PROC / str(pid) / "environ").read_bytes().split(b"\0")
+    with contextlib.suppress(OSError), open(f"{PROC}/{pid}/environ", "rb") as file:
+        return file.read().split(b"\0")
     return []
 
 

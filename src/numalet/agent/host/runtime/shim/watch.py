@@ -10,12 +10,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import selectors
 import signal
 import sys
 import time
-from pathlib import Path
-from typing import Any, Final
 
 from numalet.agent.host.runtime.shim import attempt_files, process_tree
 from numalet.agent.host.runtime.shim.attempt_files import AttemptLog, AttemptReport, Stream, stamp
@@ -28,6 +25,11 @@ from numalet.agent.host.runtime.shim.begin import (
     join,
     set_oom_score_adj,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any, Final
 
 LOCK: Final = 3
 REPORT: Final = 4
@@ -43,7 +45,7 @@ _PAUSE_SECONDS: Final = 0.02
 """Delay between two rounds of killing leftovers."""
 
 
-def main(folder: Path) -> int:
+def main(folder: str | Path) -> int:
     """Run one attempt from its order to its end. The agent ignores the exit status."""
     # Descriptors of whatever started the agent would leak into the program.
     close_others(REPORT)
@@ -61,7 +63,7 @@ def main(folder: Path) -> int:
     # Before the fork: the program sets its own score afterwards.
     set_oom_score_adj(OWN_SCORE)
     watch = _Watch(
-        order, AttemptLog(folder / attempt_files.LOG, order["log_bytes"], order["log_files"])
+        order, AttemptLog(f"{folder}/{attempt_files.LOG}", order["log_bytes"], order["log_files"])
     )
     problem = watch.begin()
     if problem is not None:
@@ -147,6 +149,9 @@ class _Watch:
 
     def wait(self) -> None:
         """Forward output and signals until the program and its descendants have ended."""
+        # Not needed by a command that is its own shim, which loads this module.
+        import selectors
+
         with selectors.DefaultSelector() as selector:
             selector.register(self._wakeup, selectors.EVENT_READ)
             for stream in self._streams:
@@ -188,8 +193,8 @@ class _Watch:
     def _kill_all(self) -> None:
         cgroup = self._order.get("cgroup")
         if cgroup is not None:
-            with contextlib.suppress(OSError):
-                Path(cgroup, "cgroup.kill").write_text("1", encoding="ascii")
+            with contextlib.suppress(OSError), open(f"{cgroup}/cgroup.kill", "w") as file:
+                file.write("1")
         # Before Linux 5.14, and without a cgroup, the process tree is the only way.
         process_tree.kill(process_tree.descendants(os.getpid()))
 
@@ -225,14 +230,17 @@ def out_of_memory(cgroup: str | None) -> tuple[int, int]:
     """Number of limit hits (pod and container) and of OOM kills."""
     if cgroup is None:
         return 0, 0
-    kills = _memory_event(Path(cgroup), "oom_kill")
+    kills = _memory_event(cgroup, "oom_kill")
     # The kernel counts a hit at the limit and above; a pod of one container has the same limit.
-    return _memory_event(Path(cgroup).parent, "oom"), kills
+    return _memory_event(os.path.dirname(cgroup), "oom"), kills
 
 
-def _memory_event(folder: Path, wanted: str) -> int:
-    with contextlib.suppress(OSError, ValueError):
-        for line in (folder / "memory.events").read_text(encoding="ascii").splitlines():
+def _memory_event(folder: str, wanted: str) -> int:
+    with (
+        contextlib.suppress(OSError, ValueError),
+        open(f"{folder}/memory.events", encoding="ascii") as file,
+    ):
+        for line in file:
             name, number = line.split()
             if name == wanted:
                 return int(number)
@@ -240,4 +248,4 @@ def _memory_event(folder: Path, wanted: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main(sys.argv[1]))
