@@ -87,7 +87,8 @@ class LiveCluster:
         self._problems: dict[str, Finding] = {}
         self._lost_at: dict[str, float] = {}
         self._dirty: set[str] = set()
-        self._renewed: set[str] = set()
+        # Collected once a reader asks: without one they would grow with every node that ever was.
+        self._renewed: set[str] | None = None
         self._nodes: dict[str, ClusterNode] = {}
         self._undecided: dict[str, UndecidedNode] = {}
         self._pods: Mapping[str, ClusterPod] | None = None
@@ -158,7 +159,7 @@ class LiveCluster:
         return self._nodes.get(name) or self._undecided.get(name)
 
     def renewed(self) -> tuple[str, ...]:
-        """Rebuild nodes with changes; return their names since the last call.
+        """Rebuild nodes with changes; return their names since the last call, at first all.
 
         For one reader with a value per node. Empty before it is ready.
         """
@@ -169,8 +170,9 @@ class LiveCluster:
         for name in self._dirty:
             self._make(name)
         self._dirty.clear()
-        names, self._renewed = tuple(self._renewed), set()
-        return names
+        names = {*self._nodes, *self._undecided} if self._renewed is None else self._renewed
+        self._renewed = set()
+        return tuple(names)
 
     async def value(self) -> Cluster | None:
         """Return ``cluster``; other tasks run while many nodes are rebuilt."""
@@ -375,7 +377,8 @@ class LiveCluster:
 
     def _make(self, name: str) -> None:
         copies = self._copies.of_kind
-        self._renewed.add(name)
+        if self._renewed is not None:
+            self._renewed.add(name)
         self._nodes.pop(name, None)
         self._undecided.pop(name, None)
         # A NumaNode may exist before its Node, or after it; without the Node there is nothing to
