@@ -75,7 +75,8 @@ def _of_publishers() -> set[str]:
     plan = SimpleNamespace(members={})
     plugin = SimpleNamespace(counts=PinningCounts(), plan=plan, enforces=False, misplaced_bytes=0)
     plugin.is_synchronized = False
-    registry.register(PinningMetrics(cast(Any, plugin)))
+    view = views.view(views.started(behaviour=NATIVE))
+    registry.register(PinningMetrics(cast(Any, plugin), lambda: view))
     return {name for name, _, _ in SHOWN.findall(generate_latest(registry).decode())}
 
 

@@ -91,6 +91,10 @@ class NriOptions(Options):
         "[HOST:]PORT",
         default="",
     )
+    publish: bool = option(
+        "Keep this node's NumaNode and NodeResourceTopology current in the cluster, as numalet"
+        " publish does."
+    )
     proc: Path = option(
         "Where the processes of the host are; for a container that has its own /proc.",
         "DIR",
@@ -112,6 +116,8 @@ def nri(options: NriOptions) -> None:
     from numalet.agent.nri import command, pod_annotations
     from numalet.agent.nri.choices import Mode, PinningChoice
     from numalet.agent.nri.pod_annotations import NOTHING_PERMITTED, NoRoom
+    from numalet.agent.publish import in_agent
+    from numalet.core.config.numalet_config import PublishSettings
     from numalet.core.model import input_error
     from numalet.core.model.findings import Location
     from numalet.io.kube_api import access
@@ -120,8 +126,11 @@ def nri(options: NriOptions) -> None:
         raise input_error.Invalid(
             f"invalid index {options.index!r}", expected="two digits", where=Location("--index")
         ).bad_input()
-    kubeconfig, permissions = options.kubeconfig, options.permissions
+    kubeconfig, permissions, publishing = options.kubeconfig, options.permissions, None
     cluster = access.in_cluster(os.environ) if kubeconfig is None else access.of(kubeconfig)
+    if options.publish:
+        file = None if kubeconfig is None else str(kubeconfig)
+        publishing = in_agent.agent_publishing(PublishSettings(kubeconfig=file), None)
     command.run(
         command.NriOptions(
             root=options.root.absolute(),
@@ -139,6 +148,7 @@ def nri(options: NriOptions) -> None:
             kubelet_root=options.kubelet_root,
             audit_seconds=options.audit_seconds,
             metrics=options.metrics,
+            publish=publishing,
             proc=options.proc,
             cgroups=options.cgroups,
             log_format=options.log.log_format.value,

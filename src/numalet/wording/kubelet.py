@@ -30,6 +30,7 @@ from numalet.wording import explanations
 
 CRASH_LOOP: Final = "CrashLoopBackOff"
 CONTAINER_CREATING: Final = "ContainerCreating"
+CREATE_CONTAINER_ERROR: Final = "CreateContainerError"
 POD_INITIALIZING: Final = "PodInitializing"
 
 JUDGED: Final = "{kubelet} is checked by the rules of release {release}"

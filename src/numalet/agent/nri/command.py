@@ -10,7 +10,9 @@ import gc
 import os
 import queue
 import signal
+import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +21,7 @@ from numalet.agent.controller import recovery
 from numalet.agent.controller import settings as agent_settings
 from numalet.agent.controller.settings import AgentOptions, AgentSettings, RuntimeKind
 from numalet.agent.host import kubelet_containers, logs
-from numalet.agent.nri import audit, kubelet_devices, plan
+from numalet.agent.nri import audit, kubelet_devices, plan, serving
 from numalet.agent.nri import reporting as pod_events
 from numalet.agent.nri.choices import EventReason, PinningChoice
 from numalet.agent.nri.connection import RuntimeConnection
@@ -29,6 +31,8 @@ from numalet.agent.nri.metrics import PinningMetrics
 from numalet.agent.nri.plugin import PinningPlugin, Report
 from numalet.agent.nri.reporting import Reports
 from numalet.agent.nri.seen import SeenPod, Sets
+from numalet.agent.nri.serving import PluginDoor
+from numalet.agent.publish.in_agent import AgentPublishing
 from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.config.rules import CpuPolicy, MemoryPolicy
 from numalet.core.enforcement import limits
@@ -69,6 +73,7 @@ class NriOptions(Value, kw_only=True):
     kubelet_root: Path = kubelets.ROOT
     audit_seconds: float = 5.0
     metrics: str = ""
+    publish: AgentPublishing | None = None
     proc: Path = kubelets.PROC
     cgroups: Path = kubelet_containers.CGROUPS
     log_format: str = "console"
@@ -137,9 +142,11 @@ async def _work(
     reports: Reports = asyncio.Queue()
 
     def report(pod: SeenPod, text: str, reason: EventReason) -> None:
+        loop.call_soon_threadsafe(door.report, pod, text, reason)
         loop.call_soon_threadsafe(reports.put_nowait, (pod, text, reason))
 
     plugin = _plugin(options, settings, pods, say, report)
+    door = PluginDoor(plugin, pods, settings)
     devices = DeviceReader(settings.kubelet_root, settings.premises.machine, say)
     plugin.devices = lambda: devices.latest
     plugin.announced = lambda pod: loop.call_soon_threadsafe(
@@ -154,17 +161,15 @@ async def _work(
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
-    # A handler must not wait for the garbage collector to walk all modules, or for swapped pages.
-    gc.collect()
-    gc.freeze()
-    _lock_memory(say)
+    _keep_in_memory(say)
     async with contextlib.AsyncExitStack() as stack:
         if options.metrics:
-            metrics = metrics_endpoint.served(PinningMetrics(plugin), options.metrics)
-            await stack.enter_async_context(metrics)
+            metrics = PinningMetrics(plugin, door.view)
+            await stack.enter_async_context(metrics_endpoint.served(metrics, options.metrics))
+        await stack.enter_async_context(serving.served(door, options.root, partial(_say_bug, say)))
         stack.callback(runtime.close)
         group = await stack.enter_async_context(together())
-        tasks = []
+        tasks = [group.create_task(door.stay_current())]
         if options.access is not None:
             api = await stack.enter_async_context(client.opened(options.access, USER_AGENT))
             tasks.append(group.create_task(pods.follow(api, settings.node_name, say)))
@@ -178,6 +183,11 @@ async def _work(
         await devices.read()
         tasks.append(group.create_task(devices.follow(options.audit_seconds, devices_changed)))
         devices_changed(devices.latest)
+        if options.publish is not None:
+            publishing = options.publish(
+                door, settings, lambda each: say(log_line.of_finding(each))
+            )
+            await stack.enter_async_context(publishing)
         tasks.append(group.create_task(runtime.stay_connected()))
         tasks.append(group.create_task(_audit(options, settings, plugin, pods, runtime)))
         await stopped.wait()
@@ -243,7 +253,15 @@ def _kubelet_manager(settings: AgentSettings, proc: Path) -> str:
     return kubelet_devices.STATIC_MEMORY if MemoryPolicy.STATIC.value in found else ""
 
 
-def _lock_memory(say: Callable[[LogLine], None]) -> None:
+def _say_bug(say: Callable[[LogLine], None], bug: Exception) -> None:
+    of = {"why": "".join(traceback.format_exception(bug))}
+    say(LogLine("A request to the API failed", of, is_error=True))
+
+
+def _keep_in_memory(say: Callable[[LogLine], None]) -> None:
+    """Handlers do not wait for the garbage collector to walk all modules, or for swapped pages."""
+    gc.collect()
+    gc.freeze()
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.mlockall(_LOCK_ALL):
         why = os.strerror(ctypes.get_errno())
@@ -280,8 +298,8 @@ async def _audit(
                 return audit.differing(there, options.proc)
 
             await asyncio.to_thread(runtime.repair, still_differing)
-        if not found:
-            plugin.differing = frozenset()
+        if not (plugin.enforces and found):
+            plugin.differing = found
         members = tuple(plugin.plan.members.values())
         stray = await asyncio.to_thread(audit.misplaced, members, options.cgroups, page_sizes)
         plugin.note_misplaced(stray, loop.time())

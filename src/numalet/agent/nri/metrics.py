@@ -1,19 +1,23 @@
-"""Metrics of the plugin."""
+"""Metrics of the plugin, and the gauges of an agent about its node."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from numalet.agent.nri import plan
 from numalet.agent.nri.plugin import PinningPlugin
+from numalet.agent.servers.door import AgentView
+from numalet.agent.servers.metrics import ViewCollector
+from numalet.agent.telemetry.metrics import Counts
 
 
 class PinningMetrics(Collector):
-    def __init__(self, plugin: PinningPlugin) -> None:
+    def __init__(self, plugin: PinningPlugin, view: Callable[[], AgentView]) -> None:
         self.plugin = plugin
+        self._view = view
 
     def collect(self) -> Iterator[Metric]:
         plugin, counts = self.plugin, self.plugin.counts
@@ -72,3 +76,6 @@ class PinningMetrics(Collector):
             ),
         ):
             yield GaugeMetricFamily(f"numalet_nri_{name}", text, value=float(value))
+        # The counters of an agent are about its own admissions.
+        of_node = ViewCollector(self._view(), Counts()).collect()
+        yield from (each for each in of_node if each.type == "gauge")

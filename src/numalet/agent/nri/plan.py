@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from numalet.agent.nri import deciding, kubelet_devices
-from numalet.agent.nri.deciding import ENFORCED, Refusal, Terms
+from numalet.agent.nri.deciding import ENFORCED, OwnRefusal, Refusal, Terms
 from numalet.agent.nri.kubelet_devices import NO_DEVICES, KubeletDevices, OfPod
 from numalet.agent.nri.seen import Record, SeenContainer, SeenPod, Sets
 from numalet.core.admission import roster
@@ -25,6 +25,7 @@ from numalet.core.node.node import Node
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.state import rebase
+from numalet.wording import kubelet
 
 Manifests = Mapping[str, Pod]
 """Pods of the cluster on this node, by the runtime's uid."""
@@ -39,12 +40,20 @@ class Member(Value):
 
 
 class Plan(Value):
-    """``members`` are by container id, ``sandboxes`` by sandbox id."""
+    """``members`` are by container id, ``sandboxes`` by sandbox id.
+
+    ``refused`` has containers without room, by the runtime's uid and name; some run unpinned.
+    """
 
     node: Node
     terms: Terms = ENFORCED
     members: Mapping[str, Member] = field(default_factory=dict)
     sandboxes: Mapping[str, SeenPod] = field(default_factory=dict)
+    refused: Mapping[ContainerKey, Refusal] = field(default_factory=dict)
+
+
+def why(reason: Refusal) -> str:
+    return reason.message if isinstance(reason, OwnRefusal) else kubelet.message(reason)
 
 
 class Created(Value):
@@ -75,10 +84,17 @@ def created(
         node = node.container_started(key)
     member = Member(seen, key, Sets())
     plan = replace(plan, node=node)
-    wanted = _wanted(plan, member)
-    members = {**plan.members, seen.id: replace(member, in_force=wanted)}
-    plan = replace(plan, members=members)
-    return Created(plan, wanted, _record(node.snapshot, key), refused, unknown)
+    sets = wanted(plan, member)
+    members = {**plan.members, seen.id: replace(member, in_force=sets)}
+    plan = with_refusal(replace(plan, members=members), seen, refused)
+    return Created(plan, sets, _record(node.snapshot, key), refused, unknown)
+
+
+def with_refusal(plan: Plan, seen: SeenContainer, reason: Refusal | None) -> Plan:
+    """Return the plan with the outcome of a container's decision; None if it had room."""
+    key = ContainerKey(seen.pod.uid, seen.name)
+    refused = without_keys(plan.refused, [key])
+    return replace(plan, refused=refused if reason is None else {**refused, key: reason})
 
 
 def updates(plan: Plan) -> Mapping[str, Sets]:
@@ -86,7 +102,7 @@ def updates(plan: Plan) -> Mapping[str, Sets]:
     return {
         each.seen.id: changes
         for each in plan.members.values()
-        if not (changes := _missing(each.in_force, _wanted(plan, each))).is_empty
+        if not (changes := _missing(each.in_force, wanted(plan, each))).is_empty
     }
 
 
@@ -134,9 +150,10 @@ def sandbox_ended(plan: Plan, sandbox_id: str) -> Plan:
         return plan
     node = plan.node
     for uid in list(node.snapshot.pods):
-        if _runtime_uid(uid) == ended.uid:
+        if runtime_uid(uid) == ended.uid:
             node = node.remove(uid)
-    return replace(plan, node=node.release_stale())
+    refused = {key: each for key, each in plan.refused.items() if key.pod_uid != ended.uid}
+    return replace(plan, node=node.release_stale(), refused=refused)
 
 
 def rebuilt(
@@ -158,6 +175,7 @@ def rebuilt(
     # Until all are decided, the records of those that follow are not stale.
     node = began.at(_restored(began, before, sandboxes, seen)).awaiting_sources()
     members = {}
+    without_room = {}
     for each in seen:
         pod = _workload(each, manifests.get(each.pod.uid))
         key = ContainerKey(pod.uid, each.name)
@@ -173,7 +191,9 @@ def rebuilt(
                 node = node.keep_active(pod)
         if pod.uid in node.snapshot.pods:
             node = node.container_started(key)
-    return Plan(node.sources_ready(), terms, members, sandboxes)
+        elif refused is not None:
+            without_room[ContainerKey(each.pod.uid, each.name)] = refused
+    return Plan(node.sources_ready(), terms, members, sandboxes, without_room)
 
 
 def _restored(
@@ -194,7 +214,7 @@ def _restored(
             blocks.setdefault(key.pod_uid, {})[key.container] = memory
 
     for key, place in placement.of_all(before).items():
-        if _runtime_uid(key.pod_uid) in alive:
+        if runtime_uid(key.pod_uid) in alive:
             hold(key, place.cpus, place.memory)
     for each in seen:
         if each.record is not None:
@@ -235,7 +255,8 @@ def _workload(seen: SeenContainer, manifest: Pod | None) -> Pod:
     return manifest
 
 
-def _wanted(plan: Plan, member: Member) -> Sets:
+def wanted(plan: Plan, member: Member) -> Sets:
+    """Return the sets that a container should have."""
     if member.seen.pod.is_ignored:
         return Sets()
     snapshot, policy = plan.node.snapshot, plan.node.roster.static_cpus
@@ -277,7 +298,7 @@ def _sandbox(member: Member) -> str:
     return member.seen.pod.sandbox_id
 
 
-def _runtime_uid(uid: str) -> str:
+def runtime_uid(uid: str) -> str:
     """Return the uid of the pod of the runtime; a container alone has its name behind it."""
     return uid.partition("/")[0]
 

@@ -25,19 +25,19 @@ from numalet.agent.nri.choices import (
     UnpinnedCause,
     mask,
 )
-from numalet.agent.nri.deciding import OwnRefusal, Refusal, Terms
+from numalet.agent.nri.deciding import Terms
 from numalet.agent.nri.kubelet_devices import NO_DEVICES, KubeletDevices
 from numalet.agent.nri.plan import Created, Manifests, Plan
 from numalet.agent.nri.pod_annotations import NoRoom, Permissions
 from numalet.agent.nri.seen import SeenContainer, SeenPod, Sets
 from numalet.core.admission import roster
+from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import replace
 from numalet.core.node.node import Node
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.io.nri import session
 from numalet.io.nri.session import CallError, Handlers
 from numalet.io.rpc import nri_v1alpha1_pb2 as nri
-from numalet.wording import kubelet
 from numalet.wording.log_line import LogLine
 
 Q = TypeVar("Q", bound=Message)
@@ -72,11 +72,11 @@ class PinningPlugin:
         self.devices: Callable[[], KubeletDevices] = lambda: NO_DEVICES
         self.foreign = ""
         """Why the plugin only observes: another program sets CPUs."""
-        self.misplaced_bytes = 0
+        self.misplaced: Mapping[str, Misplaced] = {}
+        """Containers with memory that stays elsewhere, and where, at the last audit."""
         self._misplaced_since: Mapping[str, float] = {}
-        self._misplaced: frozenset[str] = frozenset()
-        self.differing: frozenset[str] = frozenset()
-        """Containers that are counted as differing, until an audit finds none."""
+        self.differing: Mapping[str, Sets] = {}
+        """What the kernel allows more than the plan, at the last audit."""
         self._manifests = manifests
         self._say = say
         self._report = report
@@ -91,6 +91,10 @@ class PinningPlugin:
         if why != self.foreign:
             self.foreign = why
             self._say(LogLine("Only observing", {"why": why}, is_error=True))
+
+    @property
+    def misplaced_bytes(self) -> int:
+        return sum(each.size_bytes for each in self.misplaced.values())
 
     def handlers(self) -> Handlers:
         by_event = {
@@ -145,8 +149,8 @@ class PinningPlugin:
 
     def _differ(self, found: Mapping[str, Sets]) -> None:
         """Count and report containers that the kernel allows more than the plan."""
-        new = found.keys() - self.differing
-        self.differing = frozenset(found)
+        new = found.keys() - self.differing.keys()
+        self.differing = found
         for each in new & self.plan.members.keys():
             self._unpinned(self.plan.members[each].seen, UnpinnedCause.AUDIT)
 
@@ -155,9 +159,9 @@ class PinningPlugin:
         with self.lock:
             since = {each: self._misplaced_since.get(each, now) for each in found}
             stays = {each for each in since if now - since[each] >= audit.SETTLED_SECONDS}
-            new = (stays - self._misplaced) & self.plan.members.keys()
-            self._misplaced_since, self._misplaced = since, frozenset(stays)
-            self.misplaced_bytes = sum(found[each].size_bytes for each in stays)
+            new = (stays - self.misplaced.keys()) & self.plan.members.keys()
+            self._misplaced_since = since
+            self.misplaced = {each: found[each] for each in stays}
             self.counts.misplaced += len(new)
             for each in sorted(new):
                 container = self.plan.members[each].seen
@@ -204,7 +208,7 @@ class PinningPlugin:
 
     def _synchronizer(self) -> Callable[[nri.SynchronizeRequest], Message]:
         def synchronize(pods: list[SeenPod], containers: list[SeenContainer]) -> Message:
-            known = self.plan.sandboxes
+            known, refused = self.plan.sandboxes, self.plan.refused
             self.plan = plan.rebuilt(
                 self._began,
                 self.plan.node.snapshot,
@@ -221,6 +225,10 @@ class PinningPlugin:
             self.synchronized()
             for each in plan.unpinned(self.plan):
                 self._unpinned(each.seen, UnpinnedCause.NOT_CONNECTED)
+            for container in containers:
+                key = ContainerKey(container.pod.uid, container.name)
+                if key in self.plan.refused and key not in refused:
+                    self._unpinned(container, UnpinnedCause.NO_ROOM)
             return nri.SynchronizeResponse(update=self._updates(plan.updates(self.plan)))
 
         return _Parts(self.choice.permissions, synchronize)
@@ -235,11 +243,12 @@ class PinningPlugin:
         result = self._decided(container)
         if result.refused is not None:
             self.counts.containers["refused"] += 1
-            why = _why(result.refused)
+            why = plan.why(result.refused)
             self._say(LogLine("No room", {**keys, "why": why}, is_error=True))
             no_room = container.pod.choice.no_room or self.choice.no_room
             rejects = self.enforces and self.choice.mode is Mode.ENFORCE
             if rejects and no_room is NoRoom.REJECT:
+                self.plan = plan.with_refusal(self.plan, container, result.refused)
                 text = f"numalet: no room for {container.pod} on this node: {why}"
                 raise CallError(session.FAILED_PRECONDITION, text)
             self._unpinned(container, UnpinnedCause.NO_ROOM)
@@ -334,10 +343,6 @@ class PinningPlugin:
             )
             for container_id, sets in changes.items()
         ]
-
-
-def _why(refused: Refusal) -> str:
-    return refused.message if isinstance(refused, OwnRefusal) else kubelet.message(refused)
 
 
 class _Parts:

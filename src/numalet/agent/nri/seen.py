@@ -61,11 +61,14 @@ class Record(Value):
 
 
 class SeenPod(Value):
+    """``qos_class`` is that of its cgroup; None if the cgroup does not show it."""
+
     sandbox_id: str
     uid: str
     namespace: str
     name: str
     choice: PodChoice = NO_CHOICE
+    qos_class: QosClass | None = None
 
     @property
     def is_ignored(self) -> bool:
@@ -97,6 +100,7 @@ def pod(message: nri.PodSandbox, permissions: Permissions = NOTHING_PERMITTED) -
         namespace=message.namespace,
         name=message.name,
         choice=pod_annotations.choice_of(message.annotations, *names, permissions),
+        qos_class=_qos_class(message.linux.cgroup_parent),
     )
 
 
@@ -115,7 +119,7 @@ def container(
         id=message.id,
         name=message.name,
         pod=of,
-        alone=_alone(message, sandbox, of),
+        alone=_alone(message, of),
         in_force=sets(message.linux.resources),
         record=_record(message.annotations.get(RECORD, "")),
         pid=message.pid,
@@ -152,8 +156,9 @@ def _numbers(text: str) -> CpuSet:
         return cpu_set.EMPTY
 
 
-def _alone(message: nri.Container, sandbox: nri.PodSandbox, of: SeenPod) -> Pod:
-    qos = _qos_class(message, sandbox)
+def _alone(message: nri.Container, of: SeenPod) -> Pod:
+    by_score = _OOM_SCORES.get(message.linux.oom_score_adj.value, QosClass.BURSTABLE)
+    qos = of.qos_class or by_score
     asked, limits = message.linux.resources, _sizes(message.linux.resources)
     requests = limits if qos is QosClass.GUARANTEED else {}
     by_shares, by_quota = _milli_of_shares(asked.cpu), _milli_of_quota(asked.cpu)
@@ -173,14 +178,13 @@ def _alone(message: nri.Container, sandbox: nri.PodSandbox, of: SeenPod) -> Pod:
     )
 
 
-def _qos_class(message: nri.Container, sandbox: nri.PodSandbox) -> QosClass:
-    parent = sandbox.linux.cgroup_parent
-    if "kubepods" in parent:
-        for qos in (QosClass.BURSTABLE, QosClass.BEST_EFFORT):
-            if qos.value.lower() in parent:
-                return qos
-        return QosClass.GUARANTEED
-    return _OOM_SCORES.get(message.linux.oom_score_adj.value, QosClass.BURSTABLE)
+def _qos_class(cgroup_parent: str) -> QosClass | None:
+    if "kubepods" not in cgroup_parent:
+        return None
+    for qos in (QosClass.BURSTABLE, QosClass.BEST_EFFORT):
+        if qos.value.lower() in cgroup_parent:
+            return qos
+    return QosClass.GUARANTEED
 
 
 def _sizes(message: nri.LinuxResources) -> dict[str, Quantity]:

@@ -26,6 +26,8 @@ class OwnershipMode(Enum):
     ENFORCING = "enforcing"
     OBSERVING = "observing"
     """Another manager owns CPUs or memory: the agent only reads and reports."""
+    AUDITING = "auditing"
+    """A runtime plugin decides and reports, and changes nothing."""
 
 
 class AgentView(Value, kw_only=True):
