@@ -46,10 +46,17 @@ def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SIL
     # The kubelet checks this last, so allocations have already happened.
     if rejection is None and pod.pod_level is not None and rules.pod_level_pods_are_refused:
         rejection = PodLevelOff()
+    left_stale = attempt.left_stale if may_forget else stale
+    earlier = snapshot.affinities.get(pod.uid)
+    affinities = {**earlier, **attempt.affinities} if earlier else attempt.affinities
     if rejection is None:
-        after = attempt.snapshot.after_admission(snapshot, pod).with_stale(attempt.left_stale)
+        after = attempt.snapshot.after_admission(snapshot, pod, affinities)
+        after = after.with_stale(left_stale)
+    elif roster.rules.behaviour.release_at_once:
+        after = snapshot.after_removal({pod.uid})
     else:
-        after = _refused(attempt, snapshot)
+        after = attempt.snapshot.after_rejection(snapshot, pod.uid, affinities)
+        after = after.with_stale(left_stale)
     # After the pod's own allocation: the kubelet evicts in the predicates, which run after the
     # managers. The pod therefore cannot get the exclusive CPUs of its victims.
     for uid in answer.evicted:
@@ -57,31 +64,30 @@ def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SIL
     # As in the kubelet, a rejected pod's allocations stay until the next admission (unless
     # ``release_at_once``).
     left: tuple[ContainerKey, ...] = ()
-    if rejection is not None and not after.has_nothing_of(pod.uid, snapshot):
+    # ``stale`` includes the pod if it was active; else it may only have a record that it got now.
+    is_new = stale is not None and pod.uid not in stale
+    if rejection is not None and not (is_new and attempt.snapshot is asked):
         left = leftovers(roster, after, pod.uid)
     if left:
         after = after.with_one_more_stale(pod.uid)
+    is_windows = roster.rules.machine.os is OperatingSystem.WINDOWS
     return Decision(
         pod=pod,
         rejection=rejection,
         alignments=attempt.alignments,
-        affinities=attempt.snapshot.affinities.get(pod.uid, {}),
+        affinities=affinities,
         left_behind=left,
         before=snapshot,
         after=after,
-        windows_affinity=_windows_affinity(attempt, rejection),
+        windows_affinity=_windows_affinity(attempt, rejection) if is_windows else None,
         evicted=answer.evicted,
         not_asked=answer.not_asked,
         passed_over=answer.passed_over,
     )
 
 
-def _windows_affinity(
-    attempt: AdmissionAttempt, rejection: Rejection | None
-) -> dict[str, CpuSet] | None:
+def _windows_affinity(attempt: AdmissionAttempt, rejection: Rejection | None) -> dict[str, CpuSet]:
     machine = attempt.roster.rules.machine
-    if machine.os is not OperatingSystem.WINDOWS:
-        return None
     bound = {}
     for container in attempt.pod.containers() if rejection is None else ():
         affinity = placement.windows_cpu_affinity(
@@ -90,13 +96,6 @@ def _windows_affinity(
         if affinity is not None:
             bound[container.name] = affinity
     return bound
-
-
-def _refused(attempt: AdmissionAttempt, before: Snapshot) -> Snapshot:
-    pod_uid = attempt.pod.uid
-    if attempt.roster.rules.behaviour.release_at_once:
-        return before.after_removal({pod_uid})
-    return attempt.snapshot.after_rejection(before, pod_uid).with_stale(attempt.left_stale)
 
 
 def pod_started(roster: Roster, snapshot: Snapshot, pod_uid: str) -> Snapshot:

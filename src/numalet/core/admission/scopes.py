@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from numalet.core.admission.decision import POD, Alignment, Recorder
+from numalet.core.admission.decision import POD, SILENT, Alignment, Recorder
 from numalet.core.admission.reasons import (
     CRASHES,
     TOPOLOGY,
@@ -58,6 +58,8 @@ class AdmissionAttempt(Mutable):
     may_forget: bool = True
     """Whether such pods may exist; False also until all sources of pods are ready."""
     alignments: dict[str, Alignment] = field(default_factory=dict)
+    affinities: dict[str, Hint] = field(default_factory=dict)
+    """The affinities stored for the pod's containers so far."""
     _cleaned: set[str] = field(default_factory=set)
     _gone: Sequence[str] | None = None
     """Inactive pods with stale records, if known; set by the first manager."""
@@ -91,28 +93,27 @@ class AdmissionAttempt(Mutable):
                 self.alignments[subject] = Alignment(hints, None)
                 return KubeletWouldCrash(subject, slot.provider, answer.reason)
             hints[slot.provider] = answer
-        self.recorder.hints_were_asked(self.snapshot, self.pod, subject, hints)
+        if self.recorder is not SILENT:
+            self.recorder.hints_were_asked(self.snapshot, self.pod, subject, hints)
         rules = self.roster.rules
-        policy, on = rules.topology.policy, (self.roster.all_nodes, self.roster.distances)
-        merged = policies.of_answers(policy, hints.values(), *on)
+        policy = rules.topology.policy
+        all_nodes, distances = self.roster.all_nodes, self.roster.distances
+        merged = policies.of_answers(policy, hints.values(), all_nodes, distances)
         if not isinstance(merged, policies.Merged):
             self.alignments[subject] = Alignment(hints, None)
             return KubeletWouldCrash(subject, TOPOLOGY, merged)
         if not merged.admit and rules.behaviour.fewest_nodes_together:
-            merged = (
-                policies.decided_together(policy, filtering.ruled(hints.values()), *on) or merged
-            )
+            offers = filtering.ruled(hints.values())
+            merged = policies.decided_together(policy, offers, all_nodes, distances) or merged
         self.alignments[subject] = Alignment(hints, merged)
-        self.recorder.hints_were_merged(self.pod, subject, merged)
+        if self.recorder is not SILENT:
+            self.recorder.hints_were_merged(self.pod, subject, merged)
         if not merged.admit:
-            refusal = (subject, rules.topology.policy.value, merged.affinity)
+            refusal = (subject, policy.value, merged.affinity)
             if self.is_placed_whole:
                 return PodLevelNotAligned(*refusal, rules.topology.scope.value)
             return NotAligned(*refusal)
         return merged.affinity
-
-    def store(self, container: Container, affinity: Hint) -> None:
-        self.snapshot = self.snapshot.with_affinity(self.pod.uid, container.name, affinity)
 
     def allocate(self, container: Container, affinity: Hint = ZERO_HINT) -> Rejection | None:
         """Let every provider allocate; the first refusal ends it and undoes nothing."""
@@ -125,9 +126,10 @@ class AdmissionAttempt(Mutable):
                 if isinstance(result, Refused):
                     return self._refused(slot, container, result)
                 self.snapshot = after = result
-            self.recorder.resources_were_allocated(
-                self.pod, container, slot.provider, before, after
-            )
+            if self.recorder is not SILENT:
+                self.recorder.resources_were_allocated(
+                    self.pod, container, slot.provider, before, after
+                )
         return None
 
     def allocate_whole(self, affinity: Hint) -> Rejection | None:
@@ -160,7 +162,8 @@ class AdmissionAttempt(Mutable):
         """Return the rejection for a manager's refusal; a partial allocation stays."""
         if isinstance(refused, RefusedMidway):
             self.snapshot = refused.so_far
-        self.recorder.allocation_was_refused(self.pod, container, slot.provider, refused)
+        if self.recorder is not SILENT:
+            self.recorder.allocation_was_refused(self.pod, container, slot.provider, refused)
         if refused.reason.code in CRASHES:
             return KubeletWouldCrash(container.name, slot.provider, refused.reason)
         return AllocationRefused(container.name, slot.provider, refused.reason)
@@ -223,7 +226,7 @@ def _container(attempt: AdmissionAttempt) -> Rejection | None:
         affinity = attempt.align(container.name, container)
         if not isinstance(affinity, Hint):
             return affinity
-        attempt.store(container, affinity)
+        attempt.affinities[container.name] = affinity
         refused = attempt.allocate(container, affinity)
         if refused is not None:
             return refused
@@ -236,10 +239,10 @@ def _pod(attempt: AdmissionAttempt) -> Rejection | None:
         return affinity
     if attempt.is_placed_whole:
         for container in attempt.pod.containers():
-            attempt.store(container, affinity)
+            attempt.affinities[container.name] = affinity
         return attempt.allocate_whole(affinity)
     for container in attempt.pod.containers():
-        attempt.store(container, affinity)
+        attempt.affinities[container.name] = affinity
         refused = attempt.allocate(container, affinity)
         if refused is not None:
             return refused

@@ -152,7 +152,7 @@ def of_answers(
     """
     masks = None
     if distances is None or distances.readable_ids is None:
-        masks = preferred_by_all(answers)
+        masks = preferred_by_all(answers) if any(answers) else ANY_NODE
     if masks is ANY_NODE:
         # The usual case of a pod that is not Guaranteed: every provider accepts any node.
         return _passing(policy, Hint(all_nodes, True), all_nodes)
@@ -168,11 +168,22 @@ def of_answers(
         return _passing(policy, Hint(best, True), all_nodes)
     if masks is not None and is_single:
         return _passing(policy, Hint(all_nodes, False), all_nodes)
+    if masks is not None and not _name_some_nodes(answers):
+        return _passing(policy, Hint(all_nodes, False), all_nodes)
     offers = filtering.lists_of(answers)
     lists = [offer for offer in offers if not isinstance(offer, Ruled)]
     if masks is not None and len(lists) == len(offers):
         return _passing(policy, merging.not_preferred(lists, all_nodes, distances), all_nodes)
     return decide(policy, offers, all_nodes, distances)
+
+
+def _name_some_nodes(answers: Iterable[ProviderHints]) -> bool:
+    """Return whether an answer has a family of hints, and not only "any node" or "impossible"."""
+    for answer in answers:
+        for resource in answer.values():
+            if not isinstance(resource, NoPreference | Impossible):
+                return True
+    return False
 
 
 def decide(

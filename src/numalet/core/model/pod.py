@@ -6,7 +6,7 @@ request, and quantities are in canonical form (Kubernetes v1 defaulting).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from functools import cached_property
 from types import MappingProxyType
@@ -159,10 +159,11 @@ class Pod(Value, dict=True):
             and self.pod_level is None
         )
 
-    def containers(self) -> Iterator[Container]:
-        """Yield all containers in allocation order: init containers, then app containers."""
-        yield from self.init_containers
-        yield from self.app_containers
+    def containers(self) -> tuple[Container, ...]:
+        """Return all containers in allocation order: init containers, then app containers."""
+        if not self.init_containers:
+            return self.app_containers
+        return self.init_containers + self.app_containers
 
     @cached_property
     def keys(self) -> tuple[ContainerKey, ...]:

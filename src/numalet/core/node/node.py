@@ -59,7 +59,7 @@ class Node(ShownValue):
         if not isinstance(pod, Pod):
             raise TypeError(f"a Pod is expected, not {type(pod).__name__}; read_pods makes them")
         decision = lifecycle.admit(self.roster, self.snapshot, pod, recorder)
-        return self.at(decision.after), decision
+        return replace(self, snapshot=decision.after), decision
 
     def pod_started(self, pod_uid: str) -> Node:
         """Return the node after all containers of an active pod started, in order."""

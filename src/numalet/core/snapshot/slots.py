@@ -129,9 +129,8 @@ class ManagerSlot(Value, Generic[L]):
         self, snapshot: Snapshot, pod: Pod, container: Container, affinity: Hint
     ) -> Snapshot | Refused:
         ledger = self.read(snapshot)
-        return self._after(
-            snapshot, ledger, self.manager.allocate(ledger, pod, container, affinity)
-        )
+        after = self.manager.allocate(ledger, pod, container, affinity)
+        return snapshot if after is ledger else self._after(snapshot, ledger, after)
 
     @property
     def places_pods(self) -> bool:
@@ -146,11 +145,10 @@ class ManagerSlot(Value, Generic[L]):
     ) -> Snapshot | Refused:
         assert self.pods is not None, "asked only where places_pods says so"
         ledger = self.read(snapshot)
-        return self._after(snapshot, ledger, self.pods.allocate(ledger, pod, affinity))
+        after = self.pods.allocate(ledger, pod, affinity)
+        return snapshot if after is ledger else self._after(snapshot, ledger, after)
 
     def _after(self, snapshot: Snapshot, before: L, after: L | Refused) -> Snapshot | Refused:
-        if after is before:
-            return snapshot
         if not isinstance(after, Refused):
             return self.write(snapshot, after)
         if isinstance(after, RefusedMidway):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Set
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 from numalet.core.hints.provider import Hint
 from numalet.core.managers.cpu import ledger as cpu_ledger
@@ -125,21 +125,18 @@ class Snapshot(Value, kw_only=True, dict=True):
     sources_ready: bool = True
     revision: int = 0
 
+    may_be_stale: ClassVar[frozenset[str] | None] = None
+    """The pods that may have stale records; None: any pod.
+
+    Not a field, so every change that does not set it in ``__dict__`` resets it.
+    """
+
     def __repr__(self) -> str:
         return f"<Snapshot: pods {len(self.pods)}, revision {self.revision}>"
 
     def active_containers(self) -> set[ContainerKey]:
         """Return every container of every active pod, and the assumed ones."""
         return {*self.assumed}.union(*[pod.keys for pod in self.pods.values()])
-
-    @property
-    def may_be_stale(self) -> frozenset[str] | None:
-        """The pods that may have stale records; None: any pod.
-
-        Not a field, so every change that does not set it explicitly resets it.
-        """
-        known: frozenset[str] | None = self.__dict__.get("may_be_stale")
-        return known
 
     def with_stale(self, uids: frozenset[str] | None) -> Snapshot:
         """Set the pods that may have stale records, if they are known."""
@@ -159,20 +156,6 @@ class Snapshot(Value, kw_only=True, dict=True):
             return known
         return known.union(uids)
 
-    def has_nothing_of(self, pod_uid: str, before: Snapshot) -> bool:
-        """Return whether a pod surely has no record: it had none before, and got none since."""
-        stale = before.may_be_stale
-        return (
-            stale is not None
-            and pod_uid not in stale
-            and pod_uid not in before.pods
-            and not before.assumed
-            and self.memory is before.memory
-            and self.cpu is before.cpu
-            and self.device is before.device
-            and self.extra_ledgers is before.extra_ledgers
-        )
-
     def gone(self, may_be_stale: frozenset[str] | None) -> tuple[str, ...] | None:
         """Return these pods sorted, if all their containers are inactive."""
         if may_be_stale is None or self.assumed:
@@ -185,7 +168,7 @@ class Snapshot(Value, kw_only=True, dict=True):
 
     def with_pod(self, pod: Pod) -> Snapshot:
         """Make this pod active; its own containers replace the assumed ones."""
-        return self.asked_by(pod).after_admission(self, pod)
+        return self.asked_by(pod).after_admission(self, pod, {})
 
     def _assumed_of_others(self, uids: Set[str]) -> frozenset[ContainerKey]:
         return frozenset(key for key in self.assumed if key.pod_uid not in uids)
@@ -201,23 +184,29 @@ class Snapshot(Value, kw_only=True, dict=True):
             assumed=self.assumed and self._assumed_of_others({pod.uid}),
         ).with_stale(self.stale_without((pod.uid,)))
 
-    def after_admission(self, before: Snapshot, pod: Pod) -> Snapshot:
-        """Add the sums of a pod that is active from now on."""
+    def after_admission(
+        self, before: Snapshot, pod: Pod, affinities: Mapping[str, Hint]
+    ) -> Snapshot:
+        """Add the sums and the affinities of a pod that is active from now on."""
+        of_pods = {**self.affinities, pod.uid: affinities} if affinities else self.affinities
         if before.sums is None:
-            return self
-        return replace(self, sums=before.requested_by_others(pod.uid).plus(pod))
+            return self if of_pods is self.affinities else replace(self, affinities=of_pods)
+        sums = before.requested_by_others(pod.uid).plus(pod)
+        return replace(self, sums=sums, affinities=of_pods)
 
-    def after_rejection(self, before: Snapshot, pod_uid: str) -> Snapshot:
+    def after_rejection(
+        self, before: Snapshot, pod_uid: str, affinities: Mapping[str, Hint]
+    ) -> Snapshot:
         """Make this pod inactive; its records stay in the ledgers."""
-        pods, affinities = before.pods, self.affinities
+        pods, of_pods = before.pods, before.affinities
         if pod_uid in pods:
             pods = without_keys(pods, (pod_uid,))
-        # Its affinities do not stay: no step reads them any more, and on a node that rejects pods
-        # all day they would accumulate.
-        if pod_uid not in before.affinities:
-            affinities = before.affinities
+        # The affinities of a new pod do not stay: no step reads them any more, and on a node that
+        # rejects pods all day they would accumulate.
+        if pod_uid in of_pods:
+            of_pods = {**of_pods, pod_uid: affinities}
         sums = None if before.sums is None else before.requested_by_others(pod_uid)
-        return replace(self, pods=pods, sums=sums, affinities=affinities)
+        return replace(self, pods=pods, sums=sums, affinities=of_pods)
 
     def after_removal(self, uids: Set[str]) -> Snapshot:
         """Return the next snapshot, after the containers of these pods stopped.
@@ -248,7 +237,3 @@ class Snapshot(Value, kw_only=True, dict=True):
         """Return the sum of all active pods' requests without this pod, which may be inactive."""
         pod = self.pods.get(pod_uid)
         return self.requested if pod is None else self.requested.minus(pod)
-
-    def with_affinity(self, pod_uid: str, container: str, affinity: Hint) -> Snapshot:
-        of_pod = {**self.affinities.get(pod_uid, {}), container: affinity}
-        return replace(self, affinities={**self.affinities, pod_uid: of_pod})

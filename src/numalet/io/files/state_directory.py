@@ -60,7 +60,8 @@ class StateDirectory(Value):
         before = self.files
         # A file that did not change is not written, so its time stays that of its last change.
         changed = sorted([name for name, text in files.items() if before.get(name) != text])
-        atomic.write_texts({self._place_of(name): files[name] for name in changed})
+        if changed:
+            atomic.write_texts({self._place_of(name): files[name] for name in changed})
         return tuple(changed)
 
 

@@ -148,6 +148,9 @@ class CpuHintFamily(Value, dict=True):
 def offered(
     sets: NodeSets, available: CpuMask, reusable: CpuMask, count: int
 ) -> CpuHintFamily | Impossible:
+    together = available.bit_count() + reusable.bit_count()
+    if together < count:
+        return Impossible(NoNodesFit(count, together))
     nodes = sets.topology.nodes
     free = {node_id: (cpus & available).bit_count() for node_id, cpus, _ in nodes}
     reuse_nodes = numa_mask.EMPTY
@@ -156,5 +159,5 @@ def offered(
     family = CpuHintFamily(sets, count, free, reusable.bit_count(), reuse_nodes)
     # Unlike the Memory Manager, the CPU Manager answers "impossible" if it offers no set.
     if family.is_empty:
-        return Impossible(NoNodesFit(count, available.bit_count() + reusable.bit_count()))
+        return Impossible(NoNodesFit(count, together))
     return family

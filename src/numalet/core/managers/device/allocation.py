@@ -26,8 +26,14 @@ from numalet.core.model.value import replace, without_keys
 
 def requests(of: DeviceLedger, limits: Resources) -> list[tuple[str, int]]:
     """Return the device resources among the limits with their numbers, by name."""
-    handled = [resource for resource in limits if of.is_handled(resource)]
-    return [(resource, limits[resource].value) for resource in sorted(handled)]
+    registered, in_use = of.inventory.registered, of.in_use
+    return sorted(
+        [
+            (resource, limit.value)
+            for resource, limit in limits.items()
+            if resource in registered or resource in in_use
+        ]
+    )
 
 
 def allocate(
@@ -124,6 +130,8 @@ def _given(
 
 def _using(before: DeviceLedger, resource: str, device_ids: Collection[str]) -> DeviceLedger:
     in_use: Mapping[str, frozenset[str]] = before.in_use
+    if not device_ids and resource in in_use:
+        return before
     return replace(
         before,
         in_use={**in_use, resource: in_use.get(resource, frozenset()) | frozenset(device_ids)},

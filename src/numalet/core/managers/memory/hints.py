@@ -47,15 +47,15 @@ from numalet.core.model.value import Value
 def of_demand(ledger: MemoryLedger, pod_uid: str, demand: Demand) -> TriedSets:
     """Test every set of the ledger's nodes, which must be few."""
     all_nodes, allocatable_of = ledger.capacity.nodes, ledger.capacity.of_sets
-    nodes = [(node_id, ledger.nodes[node_id]) for node_id in numa_mask.ids(all_nodes)]
+    nodes = [ledger.nodes[node_id] for node_id in numa_mask.ids(all_nodes)]
     reusable = ledger.reusable.of_pod(pod_uid)
     wanted = []
     for name, asked in demand.items():
-        free = few_nodes.sums(all_nodes, [node.tables[name].free for _, node in nodes])
+        free = few_nodes.sums(all_nodes, [node.tables[name].free for node in nodes])
         wanted.append((name, asked, allocatable_of[name], free))
     bound = [
         (1 << node_id, node.group, node.assignments)
-        for node_id, node in nodes
+        for node_id, node in ledger.nodes.items()
         if node.assignments or node.group.bit_count() > 1
     ]
     size = 0
@@ -75,7 +75,21 @@ def of_demand(ledger: MemoryLedger, pod_uid: str, demand: Demand) -> TriedSets:
                     break
             else:
                 offered.append(mask)
-    return TriedSets(size or len(nodes), tuple(offered))
+    return TriedSets(size or len(nodes), tuple(offered) if demand else ())
+
+
+def is_short(ledger: MemoryLedger, pod_uid: str, demand: Demand) -> bool:
+    """Return whether all nodes together surely have too little free memory of a type.
+
+    Then no set of nodes is offered, because adding a node never hurts. Memory that this pod may
+    reuse is not counted, so a pod with some is never short.
+    """
+    nodes = ledger.nodes.values()
+    for name, asked in demand.items():
+        # A sum below the demand does not wrap around, and neither do its parts.
+        if sum([node.tables[name].free for node in nodes]) < asked:
+            return not ledger.reusable.of_pod(pod_uid)
+    return False
 
 
 def _respects(bound: Sequence[tuple[NumaMask, NumaMask, int]], mask: NumaMask) -> bool:
@@ -181,18 +195,20 @@ class MemoryHintFamily(Value, dict=True):
     @property
     def masks(self) -> tuple[NumaMask, ...]:
         """The offered sets, smaller ones first; up to 2^n."""
-        if not self.demand:
-            return ()
         return self._masks if self.tried is None else self.tried.offered
 
     @cached_property
     def _masks(self) -> tuple[NumaMask, ...]:
+        if not self.demand:
+            return ()
         every_set = numa_mask.by_size(self.ledger.nodes)
         return tuple(mask for mask in every_set if self.why_not(mask) is None)
 
     @property
     def is_empty(self) -> bool:
-        if self.tried is not None or self.as_rule is None or not self.demand:
+        if self.tried is not None:
+            return not self.tried.offered
+        if self.as_rule is None or not self.demand:
             return not self.masks
         return self.as_rule.is_empty
 

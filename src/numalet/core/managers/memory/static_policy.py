@@ -35,7 +35,7 @@ from numalet.core.managers.memory.reasons import (
 )
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
-from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod
+from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod, QosClass
 from numalet.core.model.value import Value
 
 # The best set of nodes that the manager finds itself. It searches if the merged hint is "any node",
@@ -46,7 +46,7 @@ from numalet.core.model.value import Value
 
 def best(offered: MemoryHintFamily, containing: NumaMask = numa_mask.EMPTY) -> Hint | None:
     """Return the best offered set that contains the given nodes, if any."""
-    masks = _possible(offered, containing)
+    masks = offered.masks if offered.tried is not None else _possible(offered, containing)
     if containing:
         masks = [mask for mask in masks if numa_mask.contains(mask, containing)]
     if not masks:
@@ -84,10 +84,10 @@ class MemoryStaticPolicy(Value):
         self, ledger: MemoryLedger, pod: Pod, container: Container
     ) -> ProviderHints | Refused:
         """Return hints for one container; no preference unless the pod is Guaranteed."""
-        if not demand.is_guaranteed(pod):
+        if pod.qos_class is not QosClass.GUARANTEED:
             return NO_HINTS
         asked = demand.of_container(container, self.behaviour)
-        if isinstance(asked, NotAnInteger) or self._skips(container):
+        if isinstance(asked, NotAnInteger) or (self.no_memory_is_skipped and not asked):
             return NO_HINTS
         blocks = ledger.blocks_of(pod.uid, container.name)
         if blocks is not None:
@@ -96,12 +96,9 @@ class MemoryStaticPolicy(Value):
             return NO_HINTS
         return self._computed(ledger, pod, asked)
 
-    def _skips(self, container: Container) -> bool:
-        return self.no_memory_is_skipped and not demand.of_container(container, self.behaviour)
-
     def pod_hints(self, ledger: MemoryLedger, pod: Pod) -> ProviderHints | Refused:
         """Return hints for the pod's total; no preference unless the pod is Guaranteed."""
-        if not demand.is_guaranteed(pod):
+        if pod.qos_class is not QosClass.GUARANTEED:
             return NO_HINTS
         asked = demand.of_pod(pod, self.behaviour)
         if isinstance(asked, NotAnInteger):
@@ -135,9 +132,10 @@ class MemoryStaticPolicy(Value):
             return dict.fromkeys(asked, Impossible(NoSuchPages(missing.resource)))
         if missing is not None:
             return Refused(missing)
-        offered = hints.family(ledger, pod.uid, asked)
-        if not offered.is_empty:
-            return dict.fromkeys(asked, offered)
+        if not hints.is_short(ledger, pod.uid, asked):
+            offered = hints.family(ledger, pod.uid, asked)
+            if not offered.is_empty:
+                return dict.fromkeys(asked, offered)
         # Without any set the kubelet answers "no preference" instead of "impossible".
         if not self.behaviour.lack_of_memory_is_reported:
             return NO_HINTS
@@ -146,7 +144,10 @@ class MemoryStaticPolicy(Value):
     def allocate(
         self, ledger: MemoryLedger, pod: Pod, container: Container, affinity: Hint
     ) -> MemoryLedger | Refused:
-        if not demand.is_guaranteed(pod) or self._skips(container):
+        if pod.qos_class is not QosClass.GUARANTEED:
+            return ledger
+        asked = demand.of_container(container, self.behaviour)
+        if self.no_memory_is_skipped and not asked:
             return ledger
         blocks = ledger.blocks_of(pod.uid, container.name)
         if blocks is not None:
@@ -154,7 +155,6 @@ class MemoryStaticPolicy(Value):
             return ledger.with_reusable(reusable)
         if container.kind is ContainerKind.INIT and self._has_ended(ledger, pod, container):
             return ledger
-        asked = demand.of_container(container, self.behaviour)
         if isinstance(asked, NotAnInteger):
             return Refused(asked)
         if not asked and not self.behaviour.no_memory_needs_a_node:
@@ -167,23 +167,17 @@ class MemoryStaticPolicy(Value):
     def mask_for(
         self, ledger: MemoryLedger, pod_uid: str, container: str, asked: Demand, affinity: Hint
     ) -> NumaMask | Refused:
-        """Return the nodes of the allocation: the affinity's, unless they cannot hold it."""
-        missing = _missing_type(ledger, asked)
-        if missing is None:
-            return self._final_mask(ledger, pod_uid, container, asked, affinity)
-        if self.behaviour.missing_page_size_crashes:
-            return _given_mask(ledger, container, asked, affinity, missing)
-        return Refused(NoSuchPages(missing.resource))
-
-    def _final_mask(
-        self, ledger: MemoryLedger, pod_uid: str, container: str, asked: Demand, affinity: Hint
-    ) -> NumaMask | Refused:
         """Return the affinity's nodes, replaced or extended if they cannot hold the demand."""
+        missing = _missing_type(ledger, asked)
+        if missing is not None and not self.behaviour.missing_page_size_crashes:
+            return Refused(NoSuchPages(missing.resource))
+        if missing is not None:
+            return _given_mask(ledger, container, asked, affinity, missing)
         chosen = affinity
         will_do = False
         # 1. "Any node": the manager's own best set.
         if chosen.mask is None:
-            default = best(hints.family(ledger, pod_uid, asked))
+            default = _best(ledger, pod_uid, asked)
             if default is None or default.mask is None:
                 return Refused(NoNodeFits(container))
             if chosen.preferred and not default.preferred:
@@ -196,8 +190,7 @@ class MemoryStaticPolicy(Value):
         mask &= ledger.capacity.nodes
         # 2. Too small: the best superset.
         if not will_do and not self._will_do(ledger, pod_uid, asked, mask):
-            offered = hints.family(ledger, pod_uid, asked)
-            extended = best(offered, containing=mask)
+            extended = _best(ledger, pod_uid, asked, containing=mask)
             if extended is None or extended.mask is None:
                 return Refused(CanNotExtend(container, mask))
             if chosen.preferred and not extended.preferred:
@@ -252,6 +245,14 @@ class MemoryStaticPolicy(Value):
         if self.behaviour.reuse_outlives_the_pod:
             return ledger
         return _without_reuse(ledger, pod.uid)
+
+
+def _best(
+    ledger: MemoryLedger, pod_uid: str, asked: Demand, containing: NumaMask = numa_mask.EMPTY
+) -> Hint | None:
+    if hints.is_short(ledger, pod_uid, asked):
+        return None
+    return best(hints.family(ledger, pod_uid, asked), containing)
 
 
 def _without_reuse(ledger: MemoryLedger, pod_uid: str) -> MemoryLedger:

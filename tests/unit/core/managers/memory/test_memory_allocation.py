@@ -57,7 +57,7 @@ def allocated(
 
 
 def refusal(ledger: MemoryLedger, of: Pod, affinity: Hint = ZERO_HINT, nodes: int = 2) -> object:
-    after = manager(nodes).allocate(ledger, of, next(of.containers()), affinity)
+    after = manager(nodes).allocate(ledger, of, of.containers()[0], affinity)
     assert isinstance(after, Refused)
     return after.reason
 

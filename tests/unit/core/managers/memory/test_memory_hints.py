@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from numalet.core.hints.provider import Candidates, Hint
 from numalet.core.managers.memory import hints, tables
 from numalet.core.managers.memory.hints import MemoryHintFamily
@@ -114,3 +116,34 @@ def test_blocks_are_offered_again_where_they_are() -> None:
     assert hints.regenerated(blocks, {"memory": 5 * GI}) == {}
     assert hints.regenerated(blocks, {"memory": 4 * GI, "hugepages-1Gi": 0}) == {}
     assert hints.regenerated(blocks, {"hugepages-1Gi": 4 * GI}) == {}
+
+
+def test_no_set_is_offered_to_a_demand_that_all_nodes_together_cannot_hold() -> None:
+    both = {"memory": 6 * GI, "hugepages-1Gi": GI}
+    shortages = 0
+    for free in itertools.product(range(0, 11, 2), repeat=3):
+        for of in (ledger(*free), ledger(*free, groups={0: 0b101, 2: 0b101})):
+            for gib in range(1, 31, 3):
+                demand = {"memory": gib * GI}
+                is_short = hints.is_short(of, "u", demand)
+                shortages += is_short
+                assert is_short == (sum(free) < gib)
+                offered_sets = hints.family(of, "u", demand).masks
+                # The same sets one by one, as the kubelet tests them.
+                assert not (is_short and offered_sets)
+                assert not is_short or all(
+                    hints.why_not(of, "u", demand, mask) for mask in range(1, 8)
+                )
+    assert shortages > 100
+    of = MemoryLedger(tables.initial_nodes(builders.machine(10, hugepages={1 << 20: 1}), {}), {})
+    assert not hints.is_short(of, "u", both)
+    assert hints.is_short(of, "u", {**both, "hugepages-1Gi": 2 * GI})
+
+
+def test_a_pod_that_may_reuse_memory_is_not_called_short() -> None:
+    full = ledger(0, 0)
+    again = MemoryLedger(full.nodes, {}, ReusableMemory("u", {(0b11, "memory"): 5 * GI}))
+
+    assert not hints.is_short(again, "u", {"memory": 5 * GI})
+    assert offered(again, 5).masks == (0b11,)
+    assert hints.is_short(again, "another", {"memory": 5 * GI})
