@@ -30,6 +30,8 @@ _FOLDERS: Final = {
     "migrate-a-kubelet-configuration.md": "migrate",
     "huge-pages.md": "huge-pages",
     "many-numa-nodes.md": "many-numa-nodes",
+    "gb200-trays.md": "gb200-tray",
+    "eight-numa-nodes.md": "eight-numa-nodes",
 }
 """Where the commands of a page run."""
 _SERVED: Final = {
@@ -42,6 +44,7 @@ _GUIDES: Final = (
     "tutorial.md",
     *(f"how-to/{name}.md" for name in ("dashboard", "huge-pages", "many-numa-nodes")),
     *(f"how-to/{name}.md" for name in ("migrate-a-kubelet-configuration", "run-the-agent")),
+    *(f"how-to/{name}.md" for name in ("gb200-trays", "eight-numa-nodes")),
 )
 _PATIENCE_SECONDS: Final = 120
 
@@ -75,7 +78,7 @@ def test_every_other_command_has_the_options_that_the_page_names(
 
 
 def test_the_pages_have_commands_of_both_kinds() -> None:
-    assert [len(console_page.commands(page)) for page in _GUIDES] == [1, 6, 0, 0, 1, 3]
+    assert [len(console_page.commands(page)) for page in _GUIDES] == [1, 6, 0, 0, 1, 3, 3, 4]
 
 
 def serves_until_ctrl_c(words: Sequence[str], folder: Path) -> None:
