@@ -159,7 +159,7 @@ def _objects(source: DraftSourceOptions) -> tuple[ClusterObjects, str]:
         return class_drafts.dumped(source.dump), ", ".join(source.dump)
     import asyncio
 
-    from numalet.cluster import api_objects
+    from numalet.io.kube_api import api_objects
 
     server = source.cluster.access()
     return asyncio.run(api_objects.listed(server)), server.cluster or server.server

@@ -169,7 +169,7 @@ def _opened(source: SourceOptions) -> OpenedCluster:
         return clusters.opened(sources)
     import asyncio
 
-    from numalet.cluster import api_objects
+    from numalet.io.kube_api import api_objects
 
     server = source.cluster.access()
     listed = asyncio.run(api_objects.listed(server))

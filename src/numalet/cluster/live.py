@@ -14,18 +14,13 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from numalet.cluster.api_objects import (
-    OBJECT_KINDS,
-    LiveCopies,
-    ObjectKind,
-    UnreadObject,
-)
 from numalet.cluster.findings import (
     ClusterCollectionForbidden,
     ClusterDisconnected,
     ClusterUnlisted,
     not_to_be_had,
 )
+from numalet.cluster.live_copies import LiveCopies, UnreadObject
 from numalet.core.cluster import building, objects, rebuilding
 from numalet.core.cluster.building import Classes, ClassRule, NodeInputs
 from numalet.core.cluster.classes import ClassSpec
@@ -42,6 +37,7 @@ from numalet.io.documents.cluster import cluster_decoder, numa_node
 from numalet.io.documents.cluster.cluster_decoder import ObjectDecoder
 from numalet.io.documents.text.typed import Place
 from numalet.io.kube_api import follow
+from numalet.io.kube_api.api_objects import OBJECT_KINDS, ObjectKind
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.follow import (
     Changed,

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from numalet.cluster import api_objects, keeping
+from numalet.cluster import keeping
 from numalet.core.cluster.objects import ListedNode
 from numalet.core.model.findings import BadInput
 from numalet.insight.fleet.keeping_away import KeepAway
 from numalet.io.documents.cluster import cluster_dump, numa_node, numa_node_class
+from numalet.io.kube_api import api_objects
 from numalet.io.kube_api.listing import PAGE_ITEMS
 from running import fake_api_server
 from running.fake_api_server import FakeApiServer

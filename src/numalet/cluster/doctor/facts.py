@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from numalet.cluster import api_objects
 from numalet.core.cluster import building
 from numalet.core.cluster.building import Classes
 from numalet.core.cluster.objects import ClusterObjects
 from numalet.core.model.findings import Finding
 from numalet.core.model.value import Value, field
 from numalet.io.documents.cluster import numa_node, numa_node_class
+from numalet.io.kube_api import api_objects
 from numalet.io.kube_api.answers import ApiRefused
 from numalet.io.kube_api.client import ApiClient
 from numalet.shared.kubernetes import node_resource_topology

@@ -1,4 +1,4 @@
-"""Paths of built-in objects; custom resources define their own."""
+"""Paths of the objects of others; those of numalet are where their kinds are defined."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 NODES: Final = "/api/v1/nodes"
 PODS: Final = "/api/v1/pods"
+TOPOLOGIES: Final = "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies"
 
 
 def node(name: str) -> str:

@@ -17,6 +17,7 @@ from numalet.core.managers.memory.ledger import MemoryBlock
 from numalet.core.model import resources
 from numalet.core.model.machine_info import MachineInfo, NumaNodeInfo
 from numalet.core.model.value import Mutable
+from numalet.io.kube_api import paths
 from numalet.shared.kubernetes.pod_resources import (
     Allocatable,
     PodEntry,
@@ -27,7 +28,7 @@ GROUP: Final = "topology.node.k8s.io"
 API_VERSION: Final = f"{GROUP}/v1alpha2"
 KIND: Final = "NodeResourceTopology"
 PLURAL: Final = "noderesourcetopologies"
-PATH: Final = f"/apis/{API_VERSION}/{PLURAL}"
+PATH: Final = paths.TOPOLOGIES
 
 _FINGERPRINT: Final = "pfp0v001"
 _USUAL_NODE_LIMIT: Final = 8

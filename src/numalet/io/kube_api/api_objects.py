@@ -1,16 +1,14 @@
-"""The objects of a cluster on its API server: their kinds, one listing, and copies of a watch."""
+"""The objects of a cluster on its API server: their kinds, and one listing of all."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import Any, Final
 
-from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.cluster.objects import ClusterObjects
 from numalet.core.model.findings import BadInput
-from numalet.core.model.value import Mutable, Value, field
+from numalet.core.model.value import Value
 from numalet.io.documents.cluster import cluster_decoder, numa_node, numa_node_class
 from numalet.io.documents.cluster.cluster_decoder import ObjectDecoder
 from numalet.io.documents.text.typed import Place
@@ -20,7 +18,6 @@ from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.listing import ApiCollection, ObjectMeta
 from numalet.io.kube_api.values import Access
 from numalet.io.tasks import together
-from numalet.shared.kubernetes import node_resource_topology
 
 
 class ObjectKind(Value):
@@ -44,33 +41,10 @@ OBJECT_KINDS: Final = (
     ObjectKind("Node", paths.NODES, is_needed=True),
     ObjectKind("Pod", paths.PODS, is_needed=True),
     ObjectKind("PodDisruptionBudget", "/apis/policy/v1/poddisruptionbudgets"),
-    ObjectKind(node_resource_topology.KIND, node_resource_topology.PATH),
+    ObjectKind("NodeResourceTopology", paths.TOPOLOGIES),
     ObjectKind(numa_node.KIND, numa_node.PATH),
     ObjectKind(numa_node_class.KIND, numa_node_class.PATH),
 )
-
-
-class UnreadObject(Value):
-    """Replaces an unreadable object; an unreadable pod still occupies its node."""
-
-    node_name: str = ""
-
-
-class LiveCopies(Mutable):
-    of_kind: dict[str, dict[str, Any]] = field(
-        default_factory=lambda: {each.name: {} for each in OBJECT_KINDS}
-    )
-    bound: dict[str, dict[str, ClusterPod]] = field(default_factory=dict)
-    """Pods by node and uid."""
-    holders: dict[str, set[str]] = field(default_factory=dict)
-    """Nodes whose state names a pod, by uid."""
-    unread: dict[tuple[str, str], UnreadObject] = field(default_factory=dict)
-    unread_on: Counter[str] = field(default_factory=Counter)
-    """Number of unreadable pods of a node."""
-
-    def keys(self, kind: str) -> list[str]:
-        """Return the keys of all objects of a kind, including unreadable ones."""
-        return [*self.of_kind[kind], *(key for of, key in self.unread if of == kind)]
 
 
 async def listed(access: Access, user_agent: str = "numalet-fleet") -> ClusterObjects:
