@@ -8,17 +8,16 @@ from typing import Final, TypeVar
 from urllib.parse import quote, urlencode
 
 from numalet.core.cluster.cluster import Cluster, ClusterNode
-from numalet.core.model import input_error, resources
+from numalet.core.model import input_error
 from numalet.core.model.value import Value, replace
-from numalet.drawing import heat_map
-from numalet.drawing.heat_map import HeatCell, HeatPool
+from numalet.drawing import fleet_drawing
 from numalet.insight.fleet import evicting, moves, named_pod
 from numalet.insight.fleet import fit as fitting
 from numalet.insight.fleet import rejected as rejecting
 from numalet.insight.fleet.assessing import Assessor
 from numalet.insight.fleet.evicting import CopiesAnswer, FreeQuestion
 from numalet.insight.fleet.fit import Fit
-from numalet.insight.fleet.heat import FleetCell, FleetMap, FleetMapper, MappedPool
+from numalet.insight.fleet.heat import MOST_CELLS, FleetCell, FleetMap, FleetMapper
 from numalet.insight.fleet.moves import MovePlan
 from numalet.insight.fleet.rejected import FleetRejected
 from numalet.insight.fleet.traps import TrapFinder, Traps
@@ -31,31 +30,11 @@ from numalet.io.documents.pods.pod_shapes import PodShape
 
 T = TypeVar("T")
 
-_GIB: Final = 1 << 30
-
-
-def unit(resource: str) -> str:
-    """Return the unit, as in ``free CPUs`` or ``GiB free of memory``."""
-    if resource == resources.CPU:
-        return "free CPUs"
-    if resources.is_memory_type(resource):
-        return f"GiB free of {resource}"
-    return f"free {resource}"
-
-
-def rounded(resource: str, amount: int) -> int:
-    """Round thousandths of a CPU or bytes down to CPUs or GiB."""
-    if resource == resources.CPU:
-        return amount // 1000
-    return amount // _GIB if resources.is_memory_type(resource) else amount
-
 
 def node_path(path: str, name: str) -> str:
     return f"{path}/fleet/nodes/{quote(name, safe='')}"
 
 
-MOST_CELLS: Final = 1_000
-"""With more nodes, those that are drawn alike share a cell."""
 MOST_COPIES: Final = 1_000
 _MOST_MAPS: Final = 16
 _MOST_FITS: Final = 2
@@ -142,57 +121,10 @@ class FleetAnswers:
             fleet = fleet.matching(question.find)
         is_folded = not question.alike and sum(each.nodes for each in fleet.pools) > MOST_CELLS
         shown = fleet.folded() if is_folded else fleet
-        drawing = heat_map.draw(
-            [self._pool(each, fleet.resource) for each in shown.pools],
-            unit(fleet.resource),
-            width_px=1200,
-        )
+        drawing = fleet_drawing.draw(shown, width_px=1200, href=self._href)
         is_part = bool(question.alike) or question.find is not None or question.pool is not None
         listed = [each for pool in fleet.pools for each in pool.cells] if is_part else []
         return DrawnFleet(shown, traps, refused, drawing, is_folded, listed)
-
-    def _pool(self, pool: MappedPool, resource: str) -> HeatPool:
-        most = max((share.total for each in pool.cells for share in each.shares), default=0)
-        cells = [self._cell(each, resource) for each in pool.cells]
-        unknown = [
-            HeatCell(
-                name=each.name,
-                free_by_numa_node=None,
-                count=each.count,
-                words=each.why,
-                href=self._href(each.name, each.count, resource),
-            )
-            for each in pool.undecided
-        ]
-        return HeatPool(
-            name=pool.name or "no pool",
-            cells=(*cells, *unknown),
-            most_per_numa_node=rounded(resource, most),
-        )
-
-    def _cell(self, cell: FleetCell, resource: str) -> HeatCell:
-        words = [] if cell.trap is None else [cell.trap.text]
-        if not cell.is_open:
-            words.append("gets no new pods: cordoned or not ready")
-        is_whole = not cell.shares and cell.in_all.total > 0
-        if not cell.in_all.total:
-            words.append(f"has no {resource}")
-        elif cell.elsewhere.total and not is_whole:
-            words.append(f"{cell.elsewhere.free} free on no NUMA node")
-        # A NUMA node that never has the resource is neither free nor used.
-        free = tuple(rounded(resource, each.free) for each in cell.shares if each.total)
-        in_all = rounded(resource, cell.in_all.free), rounded(resource, cell.in_all.total)
-        return HeatCell(
-            name=cell.name,
-            # A node without any NUMA node has no free resources.
-            free_by_numa_node=free or (0,),
-            whole=in_all if is_whole else None,
-            is_trap=cell.trap is not None,
-            is_closed=not cell.is_open,
-            count=cell.count,
-            words="; ".join(words),
-            href=self._href(cell.name, cell.count, resource),
-        )
 
     def _href(self, name: str, count: int, resource: str) -> str:
         """Return the path of the node, or of the page with all nodes that are drawn like it."""

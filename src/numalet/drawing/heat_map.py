@@ -1,10 +1,10 @@
 """Pools of a fleet as heat maps: a node is a cell, divided into its NUMA nodes.
 
-The darker a part, the more of it is used, as in a bar. A trap node has a triangle, an undecided
-node is dotted, a node that gets no new pods is crossed, and one that does not allocate the
-resource per NUMA node is dashed and undivided. Cells are links, and smaller for larger pools, so
-that 5,000 nodes fit in one picture. A cell that stands for several nodes shows their number, and is
-wider the more they are.
+The darker a part, the more of it is used, as in a bar. A trap node has a triangle, a node where the
+pod in question fits has a disc, an undecided node is dotted, a node that gets no new pods is
+crossed, and one that does not allocate the resource per NUMA node is dashed and undivided. Cells
+are links, and smaller for larger pools, so that 5,000 nodes fit in one picture. A cell that stands
+for several nodes shows their number, and is wider the more they are.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ _STYLE: Final = (
     "svg.heat .dot{fill:var(--ink-2)}"
     "svg.heat .trap{fill:var(--bad);stroke:var(--paper);stroke-width:1}"
     "svg.heat .closed{stroke:var(--ink);stroke-width:1.5}"
+    "svg.heat .fits{fill:var(--good);stroke:var(--paper);stroke-width:1}"
     "svg.heat .frame{fill:none;stroke:var(--line)}"
     "svg.heat .frame.whole{stroke:var(--kept);stroke-dasharray:3 2}"
     "svg.heat a:hover .frame{stroke:var(--ink);stroke-width:2}"
@@ -55,6 +56,8 @@ class HeatCell(Value, kw_only=True):
     free_by_numa_node: tuple[int, ...] | None
     whole: tuple[int, int] | None = None
     is_trap: bool = False
+    is_fitting: bool = False
+    """Whether the pod in question fits there."""
     is_closed: bool = False
     """Whether it gets no new pods, so that its free amount is unusable."""
     count: int = 1
@@ -104,8 +107,10 @@ def _counts(cells: Sequence[HeatCell]) -> str:
     traps = sum(cell.count for cell in cells if cell.is_trap)
     unknown = sum(cell.count for cell in cells if cell.free_by_numa_node is None)
     closed = sum(cell.count for cell in cells if cell.is_closed)
+    fitting = sum(cell.count for cell in cells if cell.is_fitting)
     parts = [numbers.counted(sum(cell.count for cell in cells), "node")]
     parts += [numbers.counted(traps, "trap")] if traps else []
+    parts += [f"the pod fits on {fitting}"] if fitting else []
     parts += [f"{unknown} not known"] if unknown else []
     parts += [f"{closed} without new pods"] if closed else []
     return ", ".join(parts)
@@ -166,6 +171,8 @@ def _legend(picture: Element, resource: str, width_px: int, cells: Sequence[Heat
     left_px = 0.0
     entries = [("shade-0", f"all {resource}"), ("shade-4", "none"), ("trap", "trap")]
     entries.append(("unknown", "not known"))
+    if any(cell.is_fitting for cell in cells):
+        entries.append(("fits", "the pod fits"))
     if any(cell.is_closed for cell in cells):
         entries.append(("closed", "cordoned or not ready"))
     if any(cell.whole is not None for cell in cells):
@@ -176,6 +183,8 @@ def _legend(picture: Element, resource: str, width_px: int, cells: Sequence[Heat
             break
         if css_class == "trap":
             _triangle(group, left_px, 4, 12)
+        elif css_class == "fits":
+            svg.add(group, "circle", css_class=css_class, cx=left_px + 6, cy=10, r=5)
         else:
             if css_class == "closed":
                 _crossed(group, left_px, 4, 12, 12)
@@ -242,6 +251,12 @@ def _cell(
         svg.add(mark, "text", str(cell.count), x=left_px + wide_px + 3, y=baseline_px)
     if cell.is_closed:
         _crossed(mark, left_px, top_px, wide_px, cell_px)
+    if cell.is_fitting:
+        radius_px = max(cell_px / 4, 3)
+        svg.add(
+            mark, "circle", css_class="fits", cx=left_px + radius_px + 1, cy=top_px + radius_px + 1,
+            r=radius_px,
+        )  # fmt: skip
     if cell.is_trap:
         size_px = max(cell_px / 2, 6)
         _triangle(mark, left_px + wide_px - size_px, top_px + cell_px - size_px, size_px)
@@ -294,5 +309,6 @@ def _title(cell: HeatCell, resource: str) -> str:
         by_node = ", ".join(map(str, cell.free_by_numa_node))
         figures = f"{resource} by NUMA node: {by_node}" if by_node else f"no {resource}"
     more = f"and {numbers.counted(cell.count - 1, 'node')} alike" if cell.count > 1 else ""
-    parts = [cell.name, "trap" if cell.is_trap else "", figures, cell.words, more]
+    marks = ["trap" if cell.is_trap else "", "the pod fits" if cell.is_fitting else ""]
+    parts = [cell.name, *marks, figures, cell.words, more]
     return "; ".join(part for part in parts if part)

@@ -49,6 +49,19 @@ def test_traps_have_a_triangle_and_unknown_nodes_are_hatched() -> None:
     assert picture[1].text == "1 pool: 2 nodes, 1 trap, 1 not known"
 
 
+def test_nodes_where_the_pod_fits_have_a_disc_and_the_legend_says_so() -> None:
+    fitting = HeatCell(name="n1", free_by_numa_node=(4,), is_fitting=True)
+    picture = _read([_pool(fitting, HeatCell(name="n2", free_by_numa_node=(1,)))])
+    first, second = _cells(picture)
+    assert (_classes(first), _classes(second)) == (
+        ["shade-0", "frame", "fits"],
+        ["shade-3", "frame"],
+    )
+    assert first[0].text == "n1; the pod fits; free GPUs by NUMA node: 4"
+    assert picture[1].text == "1 pool: 2 nodes, the pod fits on 1"
+    assert "the pod fits" in [each.text for each in picture.iter(f"{_SVG}text")]
+
+
 def test_nodes_without_new_pods_are_crossed_and_the_legend_says_so() -> None:
     closed = HeatCell(name="n1", free_by_numa_node=(4,), is_closed=True)
     picture = _read([_pool(closed, HeatCell(name="n2", free_by_numa_node=(4,)))])

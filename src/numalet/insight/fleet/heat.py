@@ -9,7 +9,7 @@ is included in each of them; devices without a NUMA node are in ``elsewhere``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from numalet.core.cluster import scheduler_sums
@@ -20,6 +20,8 @@ from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.value import Value, replace
 from numalet.insight.fleet.traps import Trap, Traps
 
+MOST_CELLS: Final = 1_000
+"""With more nodes, those that are drawn alike share a cell."""
 _MILLI: Final = 1000
 
 
@@ -49,6 +51,8 @@ class FleetCell(Value, kw_only=True):
     is_open: bool
     """Ready and not cordoned, so that the scheduler may send pods there."""
     state: str = "ready"
+    is_fitting: bool = False
+    """Whether the pod in question fits there."""
     count: int = 1
 
     @property
@@ -56,7 +60,7 @@ class FleetCell(Value, kw_only=True):
         """A key that is equal for nodes that are drawn alike."""
         stranded = None if self.trap is None else tuple(self.trap.stranded.items())
         figures = self.shares or self.in_all
-        return (figures, self.elsewhere, self.origin, stranded, self.is_open)
+        return (figures, self.elsewhere, self.origin, stranded, self.is_open, self.is_fitting)
 
 
 class UndecidedCell(Value, kw_only=True):
@@ -142,8 +146,17 @@ class FleetMapper:
         self._reader = FactReader()
         self._facts: dict[str, StateFacts] = {}
 
-    def map(self, cluster: Cluster, traps: Traps, resource: str | None = None) -> FleetMap:
-        """Return the map of a resource, by default the first that can be drawn."""
+    def map(
+        self,
+        cluster: Cluster,
+        traps: Traps,
+        resource: str | None = None,
+        fitting: Collection[str] = (),
+    ) -> FleetMap:
+        """Return the map of a resource, by default the first that can be drawn.
+
+        ``fitting`` are the nodes where the pod in question fits.
+        """
         facts = self._read(cluster.nodes)
         names = _resources(facts.values())
         chosen = resource if resource in names else names[0]
@@ -160,7 +173,10 @@ class FleetMapper:
                 _pool(
                     name,
                     [
-                        _cell(each, facts[each.name], chosen, trapped.get(each.name))
+                        replace(
+                            _cell(each, facts[each.name], chosen, trapped.get(each.name)),
+                            is_fitting=each.name in fitting,
+                        )
                         for each in pools.get(name, ())
                     ],
                     undecided.get(name, ()),

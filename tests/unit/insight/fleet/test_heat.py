@@ -172,6 +172,16 @@ def test_nodes_that_are_drawn_alike_are_folded_traps_first() -> None:
     assert fleet.alike("none").pools == ()
 
 
+def test_a_node_where_the_pod_fits_shares_no_cell_with_one_where_it_does_not() -> None:
+    node = gpu_fleet.running("a", [])
+    cluster = gpu_fleet.cluster([node, replace(node, name="b"), replace(node, name="c")])
+    fleet = FleetMapper().map(cluster, traps.traps(cluster), fitting={"a", "c"})
+    (pool,) = fleet.folded().pools
+    assert [(each.name, each.count, each.is_fitting) for each in pool.cells] == [
+        ("a", 2, True), ("b", 1, False),
+    ]  # fmt: skip
+
+
 def test_nodes_are_found_by_a_part_of_their_name_or_by_their_state() -> None:
     node = gpu_fleet.running("a-1", [])
     why = input_error.NotFound("no nodes in x")
