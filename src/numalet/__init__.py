@@ -110,6 +110,7 @@ if TYPE_CHECKING:
     from numalet.insight.python_api.clusters import rejected as rejected
     from numalet.insight.python_api.clusters import traps as traps
     from numalet.insight.python_api.clusters import why as why
+    from numalet.insight.python_api.fleet import Fleet as Fleet
     from numalet.insight.python_api.nodes import machine_info as machine_info
     from numalet.insight.python_api.nodes import restart_node as restart_node
     from numalet.insight.python_api.nodes import start_node as start_node
@@ -121,20 +122,20 @@ if TYPE_CHECKING:
     from numalet.insight.python_api.questions import simulate as simulate
     from numalet.insight.python_api.questions import verify_state_files as verify_state_files
     from numalet.insight.python_api.questions import what_if as what_if
+    from numalet.insight.python_api.reading import decode_config as decode_config
+    from numalet.insight.python_api.reading import load_claims as load_claims
+    from numalet.insight.python_api.reading import load_config as load_config
+    from numalet.insight.python_api.reading import load_pods as load_pods
+    from numalet.insight.python_api.reading import open_machine as open_machine
+    from numalet.insight.python_api.reading import read_claims as read_claims
+    from numalet.insight.python_api.reading import read_pods as read_pods
+    from numalet.insight.python_api.reading import replay as replay
     from numalet.insight.python_api.tables import Answer as Answer
     from numalet.insight.python_api.tables import decision_rows as decision_rows
     from numalet.insight.python_api.tables import placement_rows as placement_rows
     from numalet.insight.simulate.outcome import runtime_settings as runtime_settings
-    from numalet.insight.usecases.replaying import replay as replay
-    from numalet.io.documents.claims.device_claims import load_claims as load_claims
-    from numalet.io.documents.claims.device_claims import read_claims as read_claims
     from numalet.io.documents.kubelet.kubelet_config import ConfigSources as ConfigSources
-    from numalet.io.documents.kubelet.kubelet_config import decode as decode_config
-    from numalet.io.documents.kubelet.kubelet_config import load as load_config
-    from numalet.io.documents.pods.pod_manifest import load_pods as load_pods
-    from numalet.io.documents.pods.pod_manifest import read_pods as read_pods
     from numalet.io.machines import LoadedMachine as LoadedMachine
-    from numalet.io.machines import open_machine as open_machine
     from numalet.wording.explanations import sentence as sentence
     from numalet.wording.kubelet import status as rejection_status
 
@@ -158,6 +159,7 @@ _PUBLIC = {
     "EXACT": "numalet.core.config.behaviour",
     "ExtraManager": "numalet.core.snapshot.slots",
     "Finding": "numalet.core.model.findings",
+    "Fleet": "numalet.insight.python_api.fleet",
     "Health": "numalet.core.managers.device.inventory",
     "Hint": "numalet.core.hints.provider",
     "HintFamily": "numalet.core.hints.provider",
@@ -189,22 +191,24 @@ _PUBLIC = {
     "StartRefused": "numalet.core.config.rules",
     "check": "numalet.insight.python_api.questions",
     "check_restart": "numalet.insight.python_api.questions",
+    "decode_config": "numalet.insight.python_api.reading",
     "decision_rows": "numalet.insight.python_api.tables",
     "diff_snapshots": "numalet.core.snapshot.placement",
     "explain": "numalet.insight.python_api.questions",
     "fit": "numalet.insight.python_api.clusters",
     "free": "numalet.insight.python_api.clusters",
-    "load_claims": "numalet.io.documents.claims.device_claims",
-    "load_pods": "numalet.io.documents.pods.pod_manifest",
+    "load_claims": "numalet.insight.python_api.reading",
+    "load_config": "numalet.insight.python_api.reading",
+    "load_pods": "numalet.insight.python_api.reading",
     "machine_info": "numalet.insight.python_api.nodes",
     "open_cluster": "numalet.insight.python_api.clusters",
-    "open_machine": "numalet.io.machines",
+    "open_machine": "numalet.insight.python_api.reading",
     "placement_rows": "numalet.insight.python_api.tables",
-    "read_claims": "numalet.io.documents.claims.device_claims",
-    "read_pods": "numalet.io.documents.pods.pod_manifest",
+    "read_claims": "numalet.insight.python_api.reading",
+    "read_pods": "numalet.insight.python_api.reading",
     "read_state_files": "numalet.insight.python_api.questions",
     "rejected": "numalet.insight.python_api.clusters",
-    "replay": "numalet.insight.usecases.replaying",
+    "replay": "numalet.insight.python_api.reading",
     "reserve": "numalet.insight.python_api.questions",
     "restart_node": "numalet.insight.python_api.nodes",
     "sentence": "numalet.wording.explanations",
@@ -216,8 +220,6 @@ _PUBLIC = {
     "why": "numalet.insight.python_api.clusters",
 }
 _RENAMED = {
-    "decode_config": ("numalet.io.documents.kubelet.kubelet_config", "decode"),
-    "load_config": ("numalet.io.documents.kubelet.kubelet_config", "load"),
     "merge_hints": ("numalet.core.hints.merging", "merge"),
     "rejection_status": ("numalet.wording.kubelet", "status"),
     "runtime_settings": ("numalet.insight.simulate.outcome", "runtime_settings"),
@@ -241,6 +243,7 @@ __all__ = [
     "Device",
     "ExtraManager",
     "Finding",
+    "Fleet",
     "Health",
     "Hint",
     "HintFamily",

@@ -85,9 +85,36 @@ def _matrix_rows(matrix: Any) -> Rows:
 
 
 def _answer_html(answer: Any) -> str:
+    from numalet.core.node.node import Node
+    from numalet.insight.maps import node_map
     from numalet.pages import notebook_parts
 
-    return _framed(notebook_parts.rows(answer.title, answer.rows))
+    picture = ""
+    if isinstance(answer.picture, Node):
+        name = answer.picture.rules.identity.name or "Node"
+        picture = notebook_parts.drawn(node_map.of_node(answer.picture, name))
+    elif answer.picture is not None:
+        picture = notebook_parts.fleet(answer.picture.map())
+    return _framed(picture + notebook_parts.rows(answer.title, answer.rows))
+
+
+def _fleet_html(fleet: Any) -> str:
+    from numalet.insight.python_api.pictures import FleetPicture
+    from numalet.pages import notebook_parts
+
+    return _framed(notebook_parts.fleet(FleetPicture(fleet).map()))
+
+
+def _fleet_rows(fleet: Any) -> Rows:
+    decided: Rows = [
+        {"node": each.name, "pool": each.pool, "state": each.state, "origin": each.origin.value}
+        for each in fleet.nodes.values()
+    ]
+    unknown: Rows = [
+        {"node": name, "pool": each.pool, "state": "undecided", "origin": None}
+        for name, each in fleet.undecided.items()
+    ]
+    return sorted(decided + unknown, key=lambda row: row["node"])
 
 
 def _answer_rows(answer: Any) -> Rows:
@@ -110,6 +137,7 @@ _CLASSES: Final[dict[tuple[str, str], _Pair]] = {
     ("numalet.core.admission.decision", "Decision"): (_decision_html, _decision_rows),
     ("numalet.core.snapshot.placement", "Changes"): (_changes_html, _changes_rows),
     ("numalet.insight.python_api.tables", "Answer"): (_answer_html, _answer_rows),
+    ("numalet.insight.python_api.fleet", "Fleet"): (_fleet_html, _fleet_rows),
     ("numalet.insight.python_api.tables", "MatrixRows"): (_matrix_html, _matrix_rows),
 }
 """By module and name: the functions for the picture and for the rows of a data frame."""

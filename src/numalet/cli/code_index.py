@@ -55,7 +55,7 @@ _MODULES: Final = (
     "insight.lint.on_reservation",
     "insight.lint.on_restarts",
     "insight.lint.option_findings",
-    "insight.python_api.nodes",
+    "insight.python_api.arguments",
     "insight.simulate.runner",
     "insight.state.block_rules",
     "insight.state.cpu_rules",

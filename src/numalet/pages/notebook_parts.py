@@ -7,16 +7,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from numalet.core.admission.decision import Decision
-from numalet.drawing import node_drawing, tokens
+from numalet.drawing import fleet_drawing, node_drawing, tokens
+from numalet.insight.fleet.heat import FleetMap
 from numalet.insight.maps.node_map import NodeMap
 from numalet.pages import bodies, templating, what_if_page
 from numalet.pages.templating import TextTable
 
+_MOST_ROWS: Final = 20
 _FRAME: Final = "numalet-shown"
 _STYLE: Final = (
     f".{_FRAME}{{overflow-x:auto}}"
     f".{_FRAME} table{{border-collapse:collapse;font:13px/20px {tokens.FONT};margin:8px 0}}"
-    f".{_FRAME} caption{{text-align:left;font-weight:600}}"
+    f".{_FRAME} caption{{text-align:left;font-weight:600;white-space:pre-line}}"
     f".{_FRAME} th,.{_FRAME} td{{text-align:left;vertical-align:top;padding:4px 16px 4px 4px}}"
     f".{_FRAME} .why{{display:block;max-width:72ch}}"
 )
@@ -31,6 +33,12 @@ def drawn(chart: NodeMap) -> str:
     # content.
     digest = hashlib.sha256(node_drawing.draw(chart).encode()).hexdigest()
     return node_drawing.draw(chart, prefix=f"drawn-{digest[:12]}-")
+
+
+def fleet(nodes: FleetMap) -> str:
+    text = fleet_drawing.draw(nodes)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return text.replace("numalet-unknown", f"unknown-{digest[:12]}")
 
 
 def pods(chart: NodeMap) -> str:
@@ -52,8 +60,11 @@ def rows(title: str, given: Sequence[Mapping[str, Any]]) -> str:
         return _text_table(TextTable(title, ("",), (("none",),)))
     columns = tuple(name.replace("_", " ") for name in given[0])
     cells = tuple(
-        tuple("" if value is None else str(value) for value in row.values()) for row in given
+        tuple("" if value is None else str(value) for value in row.values())
+        for row in given[:_MOST_ROWS]
     )
+    if len(given) > _MOST_ROWS:
+        title = f"{title}\nThe first {_MOST_ROWS} of {len(given)} rows; to_rows() has all."
     return _text_table(TextTable(title, columns, cells))
 
 

@@ -23,10 +23,11 @@ SHOWN = {
     *("machine_info", "restart_node", "fits", "explain", "what_if", "check", "reserve"),
     *("read_state_files", "verify_state_files", "check_restart", "replay"),
     *("decision_rows", "placement_rows", "simulate"),
-    *("open_cluster", "fit", "traps", "free", "why", "rejected", "load_config"),
+    *("Fleet.from_dump", "Fleet.from_kubeconfig", "open_cluster", "load_config"),
+    *(".fit", ".traps", ".free", ".why", ".rejected"),
     *("admit", "pod_started", "remove", "devices_reported", "state_files", "restart"),
 }
-_SIGNATURE = re.compile(r"`(\w+)\(([^`]*)\)`")
+_SIGNATURE = re.compile(r"`((?:Fleet|)\.\w+|\w+)\(([^`]*)\)`")
 _POSITIONAL, _KEYWORD = (
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
     inspect.Parameter.KEYWORD_ONLY,
@@ -95,7 +96,11 @@ def _parameter(name: str, *, is_optional: bool, kind: Any = _POSITIONAL) -> insp
 
 
 def _real(name: str) -> list[inspect.Parameter]:
-    """The parameters of a public function, or of a method of a node."""
+    """The parameters of a public function, or of a method of a fleet or a node."""
+    if "." in name:
+        owner, _, method = name.rpartition(".")
+        real = _in_short(inspect.signature(getattr(numalet.Fleet, method)))
+        return real if owner else real[1:]
     if hasattr(numalet, name):
         return _in_short(inspect.signature(getattr(numalet, name)))
     return _in_short(inspect.signature(getattr(numalet.Node, name)))[1:]

@@ -183,7 +183,9 @@ class Cluster(Value, kw_only=True):
     """Notes about the whole input."""
 
     def __repr__(self) -> str:
-        return f"<Cluster: nodes {len(self.nodes)}, pods {len(self.pods)}>"
+        name, unknown = type(self).__name__, len(self.undecided)
+        nodes = f"nodes {len(self.nodes)}" + (f", undecided {unknown}" if unknown else "")
+        return f"<{name}: {nodes}, pods {len(self.pods)}>"
 
     def waiting(self) -> Iterator[ClusterPod]:
         """Yield pods without a node, in order of creation."""

@@ -8,7 +8,9 @@ from typing import TypeAlias
 
 from numalet.core.cluster.cluster import Cluster, ClusterPod
 from numalet.core.model import input_error
+from numalet.core.model.findings import BadInput
 from numalet.core.model.pod import Pod
+from numalet.core.node.node import Node
 from numalet.insight.fleet import evicting, moves, named_pod
 from numalet.insight.fleet import fit as fitting
 from numalet.insight.fleet import rejected as rejecting
@@ -18,10 +20,13 @@ from numalet.insight.output import (
     fleet_free_document,
     fleet_rows,
     fleet_why_document,
+    fleet_why_text,
     json_schema,
 )
 from numalet.insight.python_api import tables
+from numalet.insight.python_api.arguments import checked
 from numalet.insight.python_api.nodes import choices
+from numalet.insight.python_api.pictures import FleetPicture
 from numalet.insight.python_api.tables import Answer
 from numalet.insight.usecases import clusters
 from numalet.insight.usecases.clusters import ClusterSources
@@ -33,6 +38,7 @@ Shape: TypeAlias = Pod | str | PathLike[str]
 """A pod, the path of a manifest or workload, or amounts such as ``nvidia.com/gpu=4,cpu=16``."""
 
 
+@checked
 def open_cluster(paths: Paths, *, class_file: str | PathLike[str] | None = None) -> Cluster:
     """Read a cluster from a dump (one path or several) or from a fleet file.
 
@@ -41,7 +47,9 @@ def open_cluster(paths: Paths, *, class_file: str | PathLike[str] | None = None)
     Raises:
         BadInput: a file cannot be read, or contains no nodes.
     """
-    listed = [paths] if isinstance(paths, str | PathLike) else paths
+    listed = [paths] if isinstance(paths, str | PathLike) else [*paths]
+    if not listed:
+        raise input_error.Required("paths is empty", expected="the path of a dump").bad_input()
     return clusters.open_cluster(
         ClusterSources(
             paths=[fspath(each) for each in listed],
@@ -50,14 +58,19 @@ def open_cluster(paths: Paths, *, class_file: str | PathLike[str] | None = None)
     )
 
 
+@checked
 def fit(cluster: Cluster, pod: Shape, count: int | None = None) -> Answer:
     """Return how many copies of a pod fit now and where, as ``numalet fleet fit -o json``.
 
     ``count`` 0 means as many as fit; the default is the number of replicas of the workload.
 
     Raises:
-        BadInput: the text names no pod.
+        BadInput: the text names no pod, or the count is negative.
     """
+    if count is not None and count < 0:
+        raise input_error.Invalid(
+            f"count {count} is negative", expected="0 for as many as fit, or more"
+        ).bad_input()
     shapes = _shapes(pod)
     # For the engine, no count means as many as fit.
     asked = [
@@ -65,10 +78,13 @@ def fit(cluster: Cluster, pod: Shape, count: int | None = None) -> Answer:
     ]
     answer = fitting.fit_each(cluster, asked)
     rows = tables.of_table(fleet_rows.fits(answer.shapes))
-    return Answer("Fit", json_schema.plain(answer), rows)
+    nodes = frozenset(name for each in answer.shapes for name in each.nodes_that_fit)
+    picture = FleetPicture(cluster, tuple(each.pod for each in shapes), nodes)
+    return Answer("Fit", json_schema.plain(answer), rows, picture)
 
 
-def traps(cluster: Cluster, pods: Iterable[Shape] = ()) -> Answer:
+@checked
+def traps(cluster: Cluster, pods: Shape | Iterable[Shape] = ()) -> Answer:
     """Return nodes that seem free but fit none of these pods, as ``numalet fleet traps -o json``.
 
     The default pods are those that run or wait in the cluster.
@@ -80,19 +96,24 @@ def traps(cluster: Cluster, pods: Iterable[Shape] = ()) -> Answer:
     given = [pods] if isinstance(pods, str | PathLike | Pod) else pods
     shapes = [shape for each in given for shape in _shapes(each)]
     names = [each.name for each in shapes]
-    answer = trapping.traps(cluster, [each.pod for each in shapes] or None, names=names)
+    asked = tuple(each.pod for each in shapes) or None
+    answer = trapping.traps(cluster, asked, names=names)
     rows = tables.of_table(fleet_rows.traps(answer))
-    return Answer("Traps", json_schema.plain(answer), rows)
+    return Answer("Traps", json_schema.plain(answer), rows, FleetPicture(cluster, asked))
 
 
+@checked
 def free(cluster: Cluster, pod: Shape, *, nodes: Iterable[str] = ()) -> Answer:
     """Return which pods to evict so that this one fits, as ``numalet fleet free --plan -o json``.
 
     A workload means all its replicas; ``nodes`` limits the search to these nodes.
 
     Raises:
-        BadInput: the text names no pod or several, or a node does not exist.
+        BadInput: the text names no pod or several, or a node does not exist or is undecided.
     """
+    unknown = [cluster.undecided[each] for each in nodes if each in cluster.undecided]
+    if unknown:
+        raise BadInput(each.why for each in unknown)
     only = frozenset(choices("nodes", nodes, sorted(cluster.nodes)))
     shapes = _shapes(pod)
     if len(shapes) != 1:
@@ -106,9 +127,12 @@ def free(cluster: Cluster, pod: Shape, *, nodes: Iterable[str] = ()) -> Answer:
     plans = [moves.plan(each.before, each.answer) for each in answer.copies]
     document = fleet_free_document.of(cluster, shape.name, answer, plans)
     rows = tables.of_table(fleet_rows.free(answer))
-    return Answer("Pods to evict", json_schema.plain(document), rows)
+    best = next((each.answer.best for each in answer.copies if each.answer.best), None)
+    picture = FleetPicture(cluster, (shape.pod,)) if best is None else cluster.nodes[best.name].node
+    return Answer("Pods to evict", json_schema.plain(document), rows, picture)
 
 
+@checked
 def why(cluster: Cluster, pod: str) -> Answer:
     """Return why a pod was rejected and where it fits now, as ``numalet fleet why -o json``.
 
@@ -119,16 +143,27 @@ def why(cluster: Cluster, pod: str) -> Answer:
     Raises:
         BadInput: there is no such pod, or several have the name.
     """
-    answer = fleet_why_document.of(cluster, named_pod.find(cluster, pod))
+    named = named_pod.find(cluster, pod)
+    answer = fleet_why_document.of(cluster, named)
     rows = tables.of_table(fleet_rows.fits([] if answer.fit is None else [answer.fit]))
-    return Answer(f"Fit of {pod}", json_schema.plain(answer), rows)
+    picture: FleetPicture | Node | None = None
+    if answer.fit is not None:
+        picture = FleetPicture(cluster, (named,), frozenset(answer.fit.nodes_that_fit))
+    elif named.pod.node_name in cluster.nodes:
+        picture = cluster.nodes[named.pod.node_name].node
+    title = "\n".join(each.text for each in fleet_why_text.sentences(answer))
+    return Answer(title, json_schema.plain(answer), rows, picture)
 
 
+@checked
 def rejected(cluster: Cluster) -> Answer:
     """Return the pods that kubelets rejected, as ``numalet fleet rejected -o json``."""
     answer = rejecting.rejected(cluster)
     rows = tables.of_table(fleet_rows.rejected(answer))
-    return Answer("Rejected pods", json_schema.plain(answer), rows)
+    pods = tuple(each for each in cluster.pods.values() if each.was_rejected)
+    nodes = frozenset(name for each in answer.groups for name in each.fits_on)
+    picture = FleetPicture(cluster, pods, nodes)
+    return Answer("Rejected pods", json_schema.plain(answer), rows, picture)
 
 
 def _shapes(pod: Shape) -> tuple[PodShape, ...]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from os import PathLike
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
 from numalet.core.checkpoint.state_files import StateFiles
 from numalet.core.config.behaviour import EXACT, NATIVE, Behaviour
@@ -17,6 +18,7 @@ from numalet.core.managers.device.inventory import Device
 from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.input_error import InputFinding
 from numalet.core.model.kubelet_view import kubelet_view
 from numalet.core.model.machine import Machine
 from numalet.core.model.machine_info import MachineInfo
@@ -25,41 +27,25 @@ from numalet.core.model.value import replace
 from numalet.core.node import node as nodes
 from numalet.core.node.node import NO_DEVICES, Devices, Node
 from numalet.core.snapshot.slots import ExtraManager
+from numalet.insight.python_api.arguments import checked
 from numalet.io.documents.kubelet import kubelet_version
 from numalet.io.documents.machine import device_file
 from numalet.io.machines import LoadedMachine, open_machine
+from numalet.wording import numbers
 
-T = TypeVar("T")
-
-
-class ApiOneForSeveral(Finding):
-    sentence = "{argument} takes a list of values, not {value} alone; write [{value}]"
-    argument: str
-    value: str
-
-
-def several(argument: str, given: Iterable[T]) -> tuple[T, ...]:
-    """Return the values of an argument; reject a text, which would be iterated by letters.
-
-    Raises:
-        BadInput: It is a text or a mapping.
-    """
-    if isinstance(given, str | bytes | Mapping):
-        one = ApiOneForSeveral(argument=argument, value=repr(given)[:80])
-        raise BadInput([one])
-    return tuple(given)
+_MOST_LISTED: Final = 8
+_FLAG: Final = re.compile(r"--([a-z]+) (?=[A-Z])")
+"""As in ``use --context NAME``."""
 
 
 def choices(argument: str, given: Iterable[str], known: Collection[str]) -> tuple[str, ...]:
     """Return the values of an argument. Raises ``BadInput`` for unknown ones."""
-    values = several(argument, given)
+    values = tuple(given)
     unknown = [each for each in values if each not in known]
     if unknown:
-        listed = ", ".join(known)
+        expected = f"one of {numbers.some(known, _MOST_LISTED)}" if known else ""
         raise BadInput(
-            input_error.NotSupported(
-                f"{argument} {str(each)!r} is unknown", expected=f"one of {listed}"
-            )
+            input_error.NotSupported(f"{argument} {str(each)!r} is unknown", expected=expected)
             for each in unknown
         )
     return values
@@ -70,13 +56,10 @@ def devices_on(devices: Devices, node_ids: Collection[int]) -> dict[str, tuple[D
 
     Raises:
         BadInput: A device is on another NUMA node.
-        TypeError: A value is not a ``Device``.
     """
-    listed = {resource: several("devices", each) for resource, each in devices.items()}
+    listed = {resource: tuple(each) for resource, each in devices.items()}
     absent = []
     for resource, each in ((name, each) for name, all_ in listed.items() for each in all_):
-        if not isinstance(each, Device):
-            raise TypeError(f"a device of {resource} must be a numalet.Device, not {each!r}")
         absent += [
             device_file.on_absent_node(
                 resource, each.device_id, node, node_ids, Location("devices")
@@ -93,6 +76,7 @@ AnyMachine: TypeAlias = str | PathLike[str] | LoadedMachine | Machine | MachineI
 """The value of ``-m`` (a shape, a path, ``profile:NAME``), or an opened machine."""
 
 
+@checked
 def machine_info(machine: AnyMachine) -> MachineInfo:
     """Return the kubelet's view of a machine.
 
@@ -102,6 +86,7 @@ def machine_info(machine: AnyMachine) -> MachineInfo:
     return machine_and_devices(machine)[0]
 
 
+@checked
 def start_node(
     config: KubeletConfig,
     machine: AnyMachine,
@@ -133,9 +118,6 @@ def start_node(
             that the machine does not have.
         ValueError: two managers have the same name.
     """
-    if not isinstance(config, KubeletConfig):
-        wrong = type(config).__name__
-        raise TypeError(f"a KubeletConfig is expected, not {wrong}; decode_config makes one")
     rules = following(behaviour, release)
     info, its_devices = machine_and_devices(machine)
     return nodes.start(
@@ -150,6 +132,7 @@ def start_node(
     )
 
 
+@checked
 def restart_node(
     node: Node,
     config: KubeletConfig,
@@ -199,6 +182,8 @@ def naming_arguments() -> Iterator[None]:
 
 
 def _naming_argument(finding: Finding) -> Finding:
+    if isinstance(finding, InputFinding):
+        finding = replace(finding, message=_FLAG.sub(r"\1=", finding.message))
     flag = finding.where.document
     if not flag.startswith("--"):
         return finding

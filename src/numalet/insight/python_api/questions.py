@@ -23,6 +23,7 @@ from numalet.insight.lint import rows, rules
 from numalet.insight.lint.rows import FindingRow
 from numalet.insight.lint.subject import LintSubject
 from numalet.insight.output import explanation_document, json_schema
+from numalet.insight.python_api.arguments import checked
 from numalet.insight.python_api.nodes import (
     AnyMachine,
     choices,
@@ -30,7 +31,6 @@ from numalet.insight.python_api.nodes import (
     machine_and_devices,
     machine_info,
     naming_arguments,
-    several,
     start_node,
 )
 from numalet.insight.python_api.tables import Answer, MatrixRows, decision_rows
@@ -50,6 +50,7 @@ _POLICIES: Final = tuple(policy.value for policy in TopologyPolicy)
 _SCOPES: Final = tuple(scope.value for scope in Scope)
 
 
+@checked
 def explain(
     node: Node,
     pod: Pod,
@@ -92,6 +93,7 @@ def explain(
     return json_schema.plain(explanation_document.explanation(case, traced, tallies))
 
 
+@checked
 def simulate(
     config: KubeletConfig,
     machine: AnyMachine,
@@ -122,15 +124,17 @@ def simulate(
     node = start_node(config, machine, files, devices, behaviour=rules)
     if isinstance(node, StartRefused):
         refused = simulation_document.not_started(node, rules.release)
-        return Answer("Decisions", json_schema.plain(refused), ())
+        return Answer(str(node), json_schema.plain(refused), ())
     session, records = Session(config, node.rules.machine, node).through(pods)
     made = decisions(records)
     document = simulation_document.simulation(
         session, records, causes=explanation_document.causes(session, made)
     )
-    return Answer("Decisions", json_schema.plain(document), decision_rows(made))
+    rows = decision_rows(made)
+    return Answer("Decisions", json_schema.plain(document), rows, session.node)
 
 
+@checked
 def what_if(
     pods: Sequence[Pod],
     machines: Mapping[str, AnyMachine],
@@ -162,12 +166,12 @@ def what_if(
         BadInput: a text names no machine, or a policy, scope or release is not known.
     """
     tried = choices("policies", policies, _POLICIES), choices("scopes", scopes, _SCOPES)
-    followed = [following(behaviour, each) for each in several("releases", releases)] or [behaviour]
+    followed = [following(behaviour, each) for each in releases] or [behaviour]
     opened = [
         NamedMachine(name, *machine_and_devices(machine)) for name, machine in machines.items()
     ]
     chosen: list[Options | None] = [
-        None if each is None else tuple(each.items()) for each in several("options", options)
+        None if each is None else tuple(each.items()) for each in options
     ]
     variants = matrix.variants(
         opened,
@@ -186,6 +190,7 @@ def what_if(
     )
 
 
+@checked
 def check(
     config: KubeletConfig,
     machine: AnyMachine,
@@ -237,6 +242,7 @@ def check(
     return rows.rows(rules.check(subject, noticed).findings)
 
 
+@checked
 def reserve(
     config: KubeletConfig,
     machine: AnyMachine,
@@ -263,6 +269,7 @@ def reserve(
         return reserving.plan_for(config, info, strategy, rules)
 
 
+@checked
 def read_state_files(path: AnyPath) -> dict[str, str]:
     """Read the state files of a directory, or one state file, by their kubelet names.
 
@@ -272,6 +279,7 @@ def read_state_files(path: AnyPath) -> dict[str, str]:
     return dict(state_doctor.read(Path(path)).files)
 
 
+@checked
 def verify_state_files(
     files: StateFiles,
     machine: AnyMachine | None = None,
@@ -290,6 +298,7 @@ def verify_state_files(
     return verify.verify(files, info, followed)
 
 
+@checked
 def check_restart(
     config: KubeletConfig,
     machine: AnyMachine,

@@ -12,14 +12,17 @@ from numalet.core.model.machine_info import MachineInfo
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Changes, Placement
 from numalet.core.snapshot.snapshot import Snapshot
+from numalet.insight.python_api.arguments import checked
 from numalet.wording import kubelet
 
 
+@checked
 def decision_rows(decisions: Iterable[Decision]) -> list[dict[str, Any]]:
     """Return a row for each decision: the pod, the verdict, the sums over its containers."""
     return [_decision_row(each) for each in decisions]
 
 
+@checked
 def placement_rows(snapshot: Snapshot) -> list[dict[str, Any]]:
     """Return a row for each container with an allocation; unknown pod names are None."""
     rows = []
@@ -80,14 +83,27 @@ class MatrixRows(list[dict[str, Any]]):
 
 
 class Answer(dict[str, Any]):
-    """A document as ``-o json`` prints it, with rows for a data frame."""
+    """A document as ``-o json`` prints it, with rows for a data frame.
+
+    The title may have several lines. ``picture`` is what a notebook draws: a node, a
+    ``FleetPicture``, or nothing.
+    """
 
     def __init__(
-        self, title: str, document: dict[str, Any], rows: Iterable[dict[str, Any]]
+        self,
+        title: str,
+        document: dict[str, Any],
+        rows: Iterable[dict[str, Any]],
+        picture: object = None,
     ) -> None:
         super().__init__(document)
         self.title = title
         self.rows = tuple(rows)
+        self.picture = picture
+
+    def __repr__(self) -> str:
+        title, *_ = self.title.splitlines()
+        return f"<Answer {title}: rows {len(self.rows)}>"
 
     if TYPE_CHECKING:
 

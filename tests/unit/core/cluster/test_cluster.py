@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.core.cluster.cluster import Cluster, Taint, TaintEffect, Toleration
+from numalet.core.cluster.cluster import Cluster, Taint, TaintEffect, Toleration, UndecidedNode
+from numalet.core.model import input_error
 
 TAINT = Taint("gpu", "only", TaintEffect.NO_SCHEDULE)
 
@@ -30,3 +31,5 @@ def test_a_toleration_bears_the_taints_that_it_names(
 
 def test_a_cluster_shows_how_large_it_is() -> None:
     assert repr(Cluster()) == "<Cluster: nodes 0, pods 0>"
+    unknown = UndecidedNode(name="u", why=input_error.NotFound("nothing describes it"))
+    assert repr(Cluster(undecided={"u": unknown})) == "<Cluster: nodes 0, undecided 1, pods 0>"
