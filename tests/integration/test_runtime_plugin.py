@@ -273,7 +273,7 @@ def is_shared(pod: nri.PodSandbox) -> bool:
 
 @pytest.mark.parametrize(
     ("more", "problem"),
-    [(("--index", "1"), "two digits"), (("--metrics", "x"), "cannot serve metrics")],
+    [(("--index", "1"), "two digits"), (("--metrics", "x"), "--metrics: invalid address")],
 )
 def test_wrong_options_are_named(folder: Path, more: tuple[str, str], problem: str) -> None:
     plugin = SaidProgram(*words(folder, *more))

@@ -12,16 +12,16 @@ from typing import Any, Final
 import httpx
 from starlette.types import ASGIApp
 
-from numalet.cluster import programs
 from numalet.cluster.extender.app import BodyReader, application
 from numalet.cluster.extender.log import ExtenderLog
 from numalet.cluster.extender.state import ExtenderRules, ExtenderState
 from numalet.cluster.following import FollowedClasses
-from numalet.cluster.programs import ListenAddress
 from numalet.io.kube_api import client
 from numalet.io.kube_api.client import RequestLimits
 from numalet.io.kube_api.pace import PACE, Pace
 from numalet.io.tasks import beside
+from numalet.shared.web import addresses
+from numalet.shared.web.addresses import ListenAddress
 from numalet.shared.web.http_service import IDLE_SECONDS, serving
 from numalet.wording.log_line import LogLine
 from running import fake_api_server
@@ -82,7 +82,7 @@ class AskedExtender:
 @contextlib.asynccontextmanager
 async def served(app: ASGIApp, idle_seconds: float = IDLE_SECONDS) -> AsyncIterator[str]:
     """The URL of an application on a free port of loopback."""
-    listener = programs.bound(ListenAddress(LOOPBACK, 0))
+    listener = addresses.bound(ListenAddress(LOOPBACK, 0))
     port = listener.getsockname()[1]
     async with serving(app, listener, idle_seconds=idle_seconds):
         yield f"http://{LOOPBACK}:{port}"

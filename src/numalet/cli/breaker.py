@@ -122,11 +122,11 @@ def breaker(typer_context: typer.Context, options: BreakerOptions) -> None:
         return
     import asyncio
 
-    from numalet.cluster import programs
     from numalet.cluster.breaker import command
     from numalet.cluster.breaker.breaker import BreakerSettings
     from numalet.core.cluster.building import POOL_LABEL
     from numalet.insight.rejections.rules import EVERY_MEASURE, BreakerRules, BreakerScope
+    from numalet.shared.web import addresses
 
     measures, label = _measures(options.act), options.classes.pool_label or POOL_LABEL
     choosing = {
@@ -159,7 +159,7 @@ def breaker(typer_context: typer.Context, options: BreakerOptions) -> None:
         settings=settings,
         lease=None if options.no_lease else _lease(options.lease, to),
         audit_file=options.audit,
-        metrics=programs.listen_address("--metrics", options.metrics, "127.0.0.1")
+        metrics=addresses.listen_address("--metrics", options.metrics, "127.0.0.1")
         if options.metrics
         else None,
     )

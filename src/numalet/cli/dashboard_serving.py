@@ -11,14 +11,14 @@ from datetime import UTC, datetime
 from numalet.cli import dashboard_links
 from numalet.cli.dashboard_links import LinkFormat, PrintedLink
 from numalet.cli.output import say
-from numalet.cluster import programs
-from numalet.cluster.programs import ListenAddress, until_signal
+from numalet.cluster.programs import until_signal
 from numalet.core.model import input_error
 from numalet.core.model.findings import Location
 from numalet.dashboard import application
 from numalet.dashboard.remembering import remembering
 from numalet.dashboard.sources import FleetSource, NodeSource
-from numalet.shared.web import http_service
+from numalet.shared.web import addresses, http_service
+from numalet.shared.web.addresses import ListenAddress
 from numalet.shared.web.http_service import LoopLog
 from numalet.shared.web.http_service import serving as served_on
 
@@ -27,7 +27,7 @@ _LISTEN = "--listen"
 
 def address(text: str) -> ListenAddress:
     """Parse the listen address. Raises ``BadInput`` unless it is a loopback address."""
-    parsed = programs.listen_address(_LISTEN, text, "127.0.0.1")
+    parsed = addresses.listen_address(_LISTEN, text, "127.0.0.1")
     if not parsed.is_loopback:
         raise input_error.Forbidden(
             "without a certificate, pages are served on loopback only, not on "
@@ -66,7 +66,7 @@ async def serving(
     asyncio.get_running_loop().set_exception_handler(
         LoopLog(lambda message, keys: say(http_service.loop_error_text(message, keys))).handle
     )
-    listener = programs.bound(wanted)
+    listener = addresses.bound(wanted)
     at = ListenAddress(wanted.host, listener.getsockname()[1])
     async with contextlib.AsyncExitStack() as stack:
         remembered = None

@@ -126,6 +126,7 @@ def extender(options: ExtenderOptions) -> None:
     from numalet.cluster.extender.state import ExtenderRules
     from numalet.insight.fleet.preference import Preference
     from numalet.insight.scheduling.filtering import FilterRules
+    from numalet.shared.web import addresses
 
     rules = ExtenderRules(
         filtering=FilterRules(
@@ -139,8 +140,8 @@ def extender(options: ExtenderOptions) -> None:
     )
     running = command.ExtenderOptions(
         access=options.cluster.access(),
-        listen=programs.listen_address("--listen", options.listen),
-        metrics=programs.listen_address("--metrics", options.metrics, "127.0.0.1")
+        listen=addresses.listen_address("--listen", options.listen),
+        metrics=addresses.listen_address("--metrics", options.metrics, "127.0.0.1")
         if options.metrics
         else None,
         tls=command.tls_files(options.tls_cert, options.tls_key, options.client_ca),

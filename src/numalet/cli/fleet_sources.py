@@ -15,10 +15,10 @@ from numalet.core.model import input_error
 from numalet.core.model.value import replace
 
 if TYPE_CHECKING:
-    from numalet.cluster.programs import ListenAddress
     from numalet.core.cluster.cluster import Cluster
     from numalet.insight.usecases.clusters import ClusterSources, OpenedCluster
     from numalet.io.documents.pods.pod_shapes import PodShape
+    from numalet.shared.web.addresses import ListenAddress
 
 
 OUTPUT: Final = option("How the answer is printed.", name="-o", default=RowsFormat.TABLE)
@@ -181,18 +181,16 @@ def serve(
 ) -> None:
     """Serve metrics until SIGINT or SIGTERM. Raises ``BadInput`` if listening fails."""
     from numalet.cluster.serve import FleetServer
-    from numalet.shared.web import http_service
+    from numalet.shared.web import addresses, http_service
 
-    host, _, port = listen.rpartition(":")
-    if not host or not (port.isascii() and port.isdigit()):
-        raise input_error.Invalid(f"invalid --listen {listen!r}", expected="HOST:PORT").bad_input()
+    at = addresses.listen_address("--listen", listen)
 
     def ready(port: int) -> None:
-        output.say(f"serving http://{host}:{port}/metrics")
+        output.say(f"serving http://{replace(at, port=port)}/metrics")
 
     server = FleetServer(
-        host=host.strip("[]"),
-        port=int(port[:6]),
+        host=at.host,
+        port=at.port,
         shapes=[(each.name, each.pod) for each in shapes],
         complain=output.show_findings,
         ready=ready,

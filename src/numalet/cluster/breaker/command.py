@@ -11,16 +11,16 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-from numalet.cluster import programs
 from numalet.cluster.breaker import breaker_metrics
 from numalet.cluster.breaker.breaker import Breaker, BreakerSettings
 from numalet.cluster.leading import LeaseCandidate, LeaseName
-from numalet.cluster.programs import ListenAddress, until_signal
+from numalet.cluster.programs import until_signal
 from numalet.core.model.value import Value, field, replace
 from numalet.io.kube_api import client
 from numalet.io.kube_api.values import Access
 from numalet.io.tasks import together
-from numalet.shared.web import http_service
+from numalet.shared.web import addresses, http_service
+from numalet.shared.web.addresses import ListenAddress
 from numalet.shared.web.http_service import LoopLog, serving
 
 
@@ -70,7 +70,7 @@ async def _pages(
     app = breaker_metrics.application(
         breaker.meter, breaker.refresh_metrics, lambda: breaker.not_ready
     )
-    listener = programs.bound(options.metrics)
+    listener = addresses.bound(options.metrics)
     address = replace(options.metrics, port=listener.getsockname()[1])
     async with serving(app, listener):
         say(f"serving http://{address}/metrics")

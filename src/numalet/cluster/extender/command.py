@@ -12,7 +12,6 @@ from typing import Final
 
 from starlette.applications import Starlette
 
-from numalet.cluster import programs
 from numalet.cluster.extender.app import application, probes
 from numalet.cluster.extender.binding import BindGate
 from numalet.cluster.extender.log import ExtenderLog, LogWriter
@@ -21,14 +20,16 @@ from numalet.cluster.extender.state import ExtenderRules, ExtenderState
 from numalet.cluster.extender.tls import RenewedTls, TlsFiles
 from numalet.cluster.following import FollowedClasses
 from numalet.cluster.leading import LeaseCandidate, LeaseName, LeaseTiming
-from numalet.cluster.programs import ListenAddress, until_signal
+from numalet.cluster.programs import until_signal
 from numalet.core.model import input_error
 from numalet.core.model.findings import Location
 from numalet.core.model.value import Value, field
 from numalet.io.kube_api import client
 from numalet.io.kube_api.values import Access
 from numalet.io.tasks import together
+from numalet.shared.web import addresses
 from numalet.shared.web.accepting import MOST_CONNECTIONS
+from numalet.shared.web.addresses import ListenAddress
 from numalet.shared.web.http_service import LoopLog, serving
 
 PATIENCE_SECONDS: Final = 300
@@ -138,7 +139,7 @@ async def _listening(
     state: ExtenderState,
     most: int = MOST_CONNECTIONS,
 ) -> AsyncIterator[None]:
-    listener = programs.bound(address)
+    listener = addresses.bound(address)
     bound = ListenAddress(address.host, listener.getsockname()[1])
     context = tls.context if tls is not None else None
     # The scheduler waits no longer for an answer.

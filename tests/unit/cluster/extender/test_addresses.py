@@ -10,7 +10,8 @@ import pytest
 from harness.bad_inputs import refusal
 from numalet.cluster import programs
 from numalet.cluster.extender import command
-from numalet.cluster.programs import ListenAddress
+from numalet.shared.web import addresses
+from numalet.shared.web.addresses import ListenAddress
 
 
 @pytest.mark.parametrize(
@@ -24,7 +25,7 @@ from numalet.cluster.programs import ListenAddress
     ],
 )
 def test_an_address_is_a_host_and_a_port(text: str, host: str, port: int, shown: str) -> None:
-    address = programs.listen_address("--metrics", text, "127.0.0.1")
+    address = addresses.listen_address("--metrics", text, "127.0.0.1")
     assert (address, str(address)) == (ListenAddress(host, port), shown)
     assert address.is_loopback
 
@@ -33,13 +34,13 @@ def test_an_address_is_a_host_and_a_port(text: str, host: str, port: int, shown:
     "text", ["", "127.0.0.1", "127.0.0.1:", "a:65536", "a:x", "::1:80", "8888", ":8888", "a:-1"]
 )
 def test_what_is_no_address_is_refused(text: str) -> None:
-    finding = refusal("input/invalid", lambda: programs.listen_address("--listen", text))
+    finding = refusal("input/invalid", lambda: addresses.listen_address("--listen", text))
     assert finding.where.document == "--listen"
 
 
 @pytest.mark.parametrize("text", ["0.0.0.0:1", "[::]:1", "10.0.0.1:1", "extender.example.com:1"])
 def test_where_others_can_connect_they_say_who_they_are(text: str) -> None:
-    address = programs.listen_address("--listen", text)
+    address = addresses.listen_address("--listen", text)
     refusal("input/forbidden", lambda: command.check_open(address, has_client_ca=False))
     command.check_open(address, has_client_ca=True)
 
@@ -49,7 +50,7 @@ def test_a_port_in_use_is_named() -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         address = ListenAddress("127.0.0.1", other.getsockname()[1])
-        finding = refusal("input/unavailable", lambda: programs.bound(address))
+        finding = refusal("input/unavailable", lambda: addresses.bound(address))
         assert str(address) in str(finding)
 
 

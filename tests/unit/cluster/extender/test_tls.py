@@ -16,12 +16,12 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from harness.bad_inputs import refusal
-from numalet.cluster import programs
 from numalet.cluster.extender import tls
 from numalet.cluster.extender.tls import RenewedTls, TlsFiles
-from numalet.cluster.programs import ListenAddress
 from numalet.core.model.findings import Finding
+from numalet.shared.web import addresses
 from numalet.shared.web import http_service as web
+from numalet.shared.web.addresses import ListenAddress
 from running.certificates import Authority
 from running.extender_parts import LOOPBACK, PATIENCE_SECONDS
 
@@ -70,7 +70,7 @@ async def serving(place: TlsPlace) -> AsyncIterator[RenewedTls]:
     renewed = RenewedTls(
         place.files, place.complaints.append, lambda: place.renewals.append("renewed")
     )
-    listener = programs.bound(ListenAddress(LOOPBACK, 0))
+    listener = addresses.bound(ListenAddress(LOOPBACK, 0))
     place.url = f"https://{LOOPBACK}:{listener.getsockname()[1]}"
     async with web.serving(Starlette(routes=[Route("/", _said)]), listener, renewed.context):
         yield renewed
