@@ -173,7 +173,7 @@ def _traps(cluster: Cluster, answer: Traps) -> Iterator[RenderableType]:
     elif not answer.shapes:
         yield output.one_line("No running or pending pod has a shape to test; see --shape.")
     elif not answer.traps and any(each.refused_by for each in answer.shapes):
-        text = "Some pod can use what is free on each node, but nodes refuse other pods:"
+        text = "No node is a trap, but nodes refuse other pods:"
         yield output.one_line(text, "yellow")
     elif not answer.traps:
         yield output.one_line("No node is a trap for these shapes.", "green")

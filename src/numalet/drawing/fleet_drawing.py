@@ -67,17 +67,15 @@ def _cell(cell: FleetCell, resource: str, href: Href) -> HeatCell:
     if not cell.is_open:
         words.append("gets no new pods: cordoned or not ready")
     is_whole = not cell.shares and cell.in_all.total > 0
-    if not cell.in_all.total:
-        words.append(f"has no {resource}")
-    elif cell.elsewhere.total and not is_whole:
+    if cell.elsewhere.total and not is_whole:
         words.append(f"{cell.elsewhere.free} free on no NUMA node")
     # A NUMA node that never has the resource is neither free nor used.
     free = tuple(rounded(resource, each.free) for each in cell.shares if each.total)
     in_all = rounded(resource, cell.in_all.free), rounded(resource, cell.in_all.total)
     return HeatCell(
         name=cell.name,
-        # A node without any NUMA node has no free resources.
-        free_by_numa_node=free or (0,),
+        # A resource may be on no NUMA node.
+        free_by_numa_node=free or ((0,) if cell.in_all.total else ()),
         whole=in_all if is_whole else None,
         is_trap=cell.trap is not None,
         is_fitting=cell.is_fitting,

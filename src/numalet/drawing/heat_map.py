@@ -2,9 +2,10 @@
 
 The darker a part, the more of it is used, as in a bar. A trap node has a triangle, a node where the
 pod in question fits has a disc, an undecided node is dotted, a node that gets no new pods is
-crossed, and one that does not allocate the resource per NUMA node is dashed and undivided. Cells
-are links, and smaller for larger pools, so that 5,000 nodes fit in one picture. A cell that stands
-for several nodes shows their number, and is wider the more they are.
+crossed, one without the resource is empty with a line, and one that does not allocate it per NUMA
+node is dashed and undivided. Cells are links, and smaller for larger pools, so that 5,000 nodes fit
+in one picture. A cell that stands for several nodes shows their number, and is wider the more they
+are.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ _STYLE: Final = (
     "svg.heat .trap{fill:var(--bad);stroke:var(--paper);stroke-width:1}"
     "svg.heat .closed{stroke:var(--ink);stroke-width:1.5}"
     "svg.heat .fits{fill:var(--good);stroke:var(--paper);stroke-width:1}"
+    "svg.heat .absent{stroke:var(--ink-2)}"
     "svg.heat .frame{fill:none;stroke:var(--line)}"
     "svg.heat .frame.whole{stroke:var(--kept);stroke-dasharray:3 2}"
     "svg.heat a:hover .frame{stroke:var(--ink);stroke-width:2}"
@@ -46,10 +48,10 @@ _STYLE: Final = (
 class HeatCell(Value, kw_only=True):
     """One node, or ``count`` nodes that are drawn alike.
 
-    ``free_by_numa_node`` is by ascending id, without NUMA nodes that never have the resource, or
-    None if nothing is known. ``whole`` is set instead of it if the resource is not allocated per
-    NUMA node: what is free on the node, and in all. ``words`` follow its name and figures;
-    ``href`` is its link, or empty.
+    ``free_by_numa_node`` is by ascending id, without NUMA nodes that never have the resource: empty
+    if none has it, None if nothing is known. ``whole`` is set instead of it if the resource is not
+    allocated per NUMA node: what is free on the node, and in all. ``words`` follow its name and
+    figures; ``href`` is its link, or empty.
     """
 
     name: str
@@ -175,6 +177,8 @@ def _legend(picture: Element, resource: str, width_px: int, cells: Sequence[Heat
         entries.append(("fits", "the pod fits"))
     if any(cell.is_closed for cell in cells):
         entries.append(("closed", "cordoned or not ready"))
+    if any(cell.free_by_numa_node == () for cell in cells):
+        entries.append(("absent", "has none of it"))
     if any(cell.whole is not None for cell in cells):
         entries.append(("whole", explanations.NOT_PER_NUMA_NODE))
     for css_class, words in entries:
@@ -188,6 +192,8 @@ def _legend(picture: Element, resource: str, width_px: int, cells: Sequence[Heat
         else:
             if css_class == "closed":
                 _crossed(group, left_px, 4, 12, 12)
+            elif css_class == "absent":
+                _lined(group, left_px, 4, 12, 12)
             else:
                 shade = "shade-2" if css_class == "whole" else css_class
                 svg.add(group, "rect", css_class=shade, x=left_px, y=4, width=12, height=12)
@@ -234,6 +240,8 @@ def _cell(
         svg.add(
             mark, "rect", css_class="unknown", x=left_px, y=top_px, width=wide_px, height=cell_px
         )
+    elif not free:
+        _lined(mark, left_px, top_px, wide_px, cell_px)
     across, down = _division(len(free or ()))
     for at, count in enumerate(free or ()):
         svg.add(
@@ -272,6 +280,14 @@ def _crossed(
         )  # fmt: skip
 
 
+def _lined(parent: Element, left_px: float, top_px: float, wide_px: float, high_px: float) -> None:
+    middle_px, quarter_px = top_px + high_px / 2, wide_px / 4
+    svg.add(
+        parent, "line", css_class="absent", x1=left_px + quarter_px, y1=middle_px,
+        x2=left_px + wide_px - quarter_px, y2=middle_px,
+    )  # fmt: skip
+
+
 def _triangle(parent: Element, left_px: float, top_px: float, size_px: float) -> None:
     points = ((left_px, top_px + size_px), (left_px + size_px, top_px + size_px))
     corners = (*points, (left_px + size_px / 2, top_px))
@@ -290,7 +306,7 @@ def _division(count: int) -> tuple[int, int]:
 
 
 def _shade(count: int, most: int) -> int:
-    """Return 0 if all of it is free, also if there is none of it, to 4 if nothing is free."""
+    """Return 0 if all of it is free, to 4 if nothing is free."""
     if count >= most:
         return 0
     if count <= 0:
@@ -307,7 +323,7 @@ def _title(cell: HeatCell, resource: str) -> str:
         figures = "not known"
     else:
         by_node = ", ".join(map(str, cell.free_by_numa_node))
-        figures = f"{resource} by NUMA node: {by_node}" if by_node else f"no {resource}"
+        figures = f"{resource} by NUMA node: {by_node}" if by_node else "has none of it"
     more = f"and {numbers.counted(cell.count - 1, 'node')} alike" if cell.count > 1 else ""
     marks = ["trap" if cell.is_trap else "", "the pod fits" if cell.is_fitting else ""]
     parts = [cell.name, *marks, figures, cell.words, more]

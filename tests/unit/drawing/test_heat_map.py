@@ -113,11 +113,12 @@ def test_shades_say_how_much_is_used() -> None:
     assert shades == ["shade-4", "shade-3", "shade-1", "shade-0", "shade-0"]
 
 
-def test_a_node_that_never_has_the_resource_is_a_bare_frame() -> None:
+def test_a_node_that_never_has_the_resource_is_empty_with_a_line() -> None:
     picture = _read([_pool(HeatCell(name="cpu-1", free_by_numa_node=()), most=0)])
     (cell,) = _cells(picture)
-    assert _classes(cell) == ["frame"]
-    assert "cpu-1; no free GPUs" in "".join(cell.itertext())
+    assert _classes(cell) == ["absent", "frame"]
+    assert "has none of it" in "".join(picture.itertext())
+    assert "cpu-1; has none of it" in "".join(cell.itertext())
 
 
 def test_a_pool_of_unknown_nodes_does_not_say_that_nothing_is_free() -> None:
