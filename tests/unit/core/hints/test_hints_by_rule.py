@@ -417,6 +417,13 @@ def test_what_a_mandatory_node_touches_is_counted_once() -> None:
     assert LowestSet(OpenSets(0b111, 0b001, (shared,))).lowest(2) == 0b101
 
 
+def test_what_all_nodes_together_do_not_meet_has_no_fewest_nodes() -> None:
+    needs = by_node(9, {0: 2, 1: 1, 2: 3})
+
+    assert LowestSet(OpenSets(0b111, 0, (needs,))).fewest() is None
+    assert LowestSet(OpenSets(0b111, 0b100, (needs,))).smallest() is None
+
+
 def test_what_failed_with_much_lacking_is_tried_again_with_less() -> None:
     first = by_node(9, {0: 2, 1: 1, 2: 3, 3: 4, 4: 5})
     second = by_node(8, {0: 2, 1: 4, 2: 2, 3: 3, 4: 3})

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from numalet.core.admission.decision import SilentRecorder
+from numalet.core.admission.decision import Recorder, SilentRecorder
+from numalet.core.admission.reasons import AllocationRefused
 from numalet.core.config.behaviour import EXACT
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import StartRefused, StartStage
+from numalet.core.hints.policies import Merged
 from numalet.core.hints.provider import ProviderHints
 from numalet.core.model.machine_info import CoreInfo, MachineInfo, NumaNodeInfo
 from numalet.core.model.pod import ContainerKey, Pod
@@ -166,3 +168,24 @@ def test_a_recorder_hears_of_the_admission() -> None:
     started().admit(simple("u", "4Gi"), listening)
 
     assert listening.subjects == ["u c"]
+
+
+class Merging(Recorder):
+    """Remembers what was merged, and overrides nothing else."""
+
+    def __init__(self) -> None:
+        self.subjects: list[str] = []
+
+    def hints_were_merged(self, pod: Pod, subject: str, merged: Merged) -> None:
+        self.subjects.append(f"{pod.uid} {subject}")
+
+
+def test_a_recorder_that_needs_one_event_changes_no_decision() -> None:
+    merging = Merging()
+
+    for memory in ("4Gi", "4000Gi"):
+        node, decision = started().admit(simple("u", memory), merging)
+        assert (node, decision) == started().admit(simple("u", memory))
+
+    assert merging.subjects == ["u c", "u c"]
+    assert isinstance(decision.rejection, AllocationRefused)

@@ -96,11 +96,6 @@ class CpuHintFamily(Value, dict=True):
         """The offered sets as a rule, unless a list is faster."""
         return None if self.sets.are_few else self.as_rule
 
-    @property
-    def is_empty(self) -> bool:
-        """The largest set decides: if it is too small, no other set is offered."""
-        return sum(self.free.values()) + self.reuse_count < self.count
-
     @cached_property
     def as_rule(self) -> HintRule:
         # The reusable CPUs are subtracted from the need instead of added to each set, because every
@@ -148,6 +143,8 @@ class CpuHintFamily(Value, dict=True):
 def offered(
     sets: NodeSets, available: CpuMask, reusable: CpuMask, count: int
 ) -> CpuHintFamily | Impossible:
+    # Unlike the Memory Manager, the CPU Manager answers "impossible" if it offers no set. All nodes
+    # together have every CPU, so some set is offered if these are enough.
     together = available.bit_count() + reusable.bit_count()
     if together < count:
         return Impossible(NoNodesFit(count, together))
@@ -156,8 +153,4 @@ def offered(
     reuse_nodes = numa_mask.EMPTY
     if reusable:
         reuse_nodes = numa_mask.of(node_id for node_id, cpus, _ in nodes if cpus & reusable)
-    family = CpuHintFamily(sets, count, free, reusable.bit_count(), reuse_nodes)
-    # Unlike the Memory Manager, the CPU Manager answers "impossible" if it offers no set.
-    if family.is_empty:
-        return Impossible(NoNodesFit(count, together))
-    return family
+    return CpuHintFamily(sets, count, free, reusable.bit_count(), reuse_nodes)

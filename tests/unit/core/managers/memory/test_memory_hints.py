@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from numalet.core.hints.provider import Candidates, Hint
-from numalet.core.managers.memory import hints, tables
+from numalet.core.managers.memory import hints, static_policy, tables
 from numalet.core.managers.memory.hints import MemoryHintFamily
 from numalet.core.managers.memory.ledger import (
     MemoryBlock,
@@ -147,3 +147,19 @@ def test_a_pod_that_may_reuse_memory_is_not_called_short() -> None:
     assert not hints.is_short(again, "u", {"memory": 5 * GI})
     assert offered(again, 5).masks == (0b11,)
     assert hints.is_short(again, "another", {"memory": 5 * GI})
+
+
+def test_many_nodes_offer_no_set_to_no_demand_and_to_too_large_a_one() -> None:
+    many = ledger(*[10] * 6)
+
+    assert hints.family(many, "u", {}).is_empty
+    assert hints.family(many, "u", {}).masks == ()
+    assert static_policy.best(offered(many, 61)) is None
+    assert static_policy.best(offered(many, 60)) == Hint(0b111111, True)
+
+
+def test_the_best_of_many_nodes_whose_sums_wrap_around_is_found_one_by_one() -> None:
+    huge = MemoryLedger(tables.initial_nodes(builders.machine(*[1 << 32] * 6), {}), {})
+
+    assert offered(huge, 1).as_rule is None
+    assert static_policy.best(offered(huge, 1)) == Hint(0b1, True)
