@@ -89,7 +89,12 @@ def _by_pod(held: Mapping[str, Mapping[str, V]]) -> dict[str, dict[str, V]]:
     return pods
 
 
-def records(of: PluginState, before: Mapping[str, PodRecord], at: datetime) -> list[PodRecord]:
+def records(
+    of: PluginState,
+    audits: Mapping[ContainerKey, Audit],
+    before: Mapping[str, PodRecord],
+    at: datetime,
+) -> list[PodRecord]:
     """Return a record of each pod with a sandbox; a pod that was known keeps its time."""
     members: dict[str, dict[str, Member]] = {}
     for each in of.plan.members.values():
@@ -100,19 +105,25 @@ def records(of: PluginState, before: Mapping[str, PodRecord], at: datetime) -> l
     for uid, pod in pods.items():
         known = before.get(uid)
         since = at if known is None else known.run.accepted_at
-        made.append(_record(of, pod, members.get(uid, {}), since, at))
+        made.append(_record(of, audits, pod, members.get(uid, {}), since))
     return made
 
 
 def _record(
-    of: PluginState, seen: SeenPod, members: Mapping[str, Member], since: datetime, at: datetime
+    of: PluginState,
+    audits: Mapping[ContainerKey, Audit],
+    seen: SeenPod,
+    members: Mapping[str, Member],
+    since: datetime,
 ) -> PodRecord:
     served = of.served.get(seen.uid)
     pod = _seen_alone(seen, members) if served is None else served.pod
     manifest = _manifest(pod) if served is None else served.manifest
     runs = {} if served is None else dict(served.runs)
     for name, member in members.items():
-        runs[name] = _run(of, member, runs.get(name), at)
+        audit = audits.get(ContainerKey(seen.uid, name))
+        is_held = of.is_enforcing and audit is not None and audit.aligned
+        runs[name] = _run(member, runs.get(name), is_held=is_held)
     refused = (each for key, each in of.plan.refused.items() if key.pod_uid == seen.uid)
     why = next(map(plan.why, refused), "")
     verdict = Verdict(admitted=True)
@@ -165,24 +176,18 @@ def _images(spec: Mapping[str, Any]) -> dict[str, str]:
     return {each["name"]: each.get("image") or "" for each in containers}
 
 
-def _run(
-    of: PluginState, member: Member, served: ContainerRun | None, at: datetime
-) -> ContainerRun:
+def _run(member: Member, served: ContainerRun | None, *, is_held: bool) -> ContainerRun:
     """Return the run of a container that the runtime has; its Pod object may be older."""
     is_running = member.seen.pid > 0
     before = ContainerRun(name=member.seen.name) if served is None else served
+    level = GuaranteeLevel.KERNEL if is_held else GuaranteeLevel.NONE
     return replace(
         before,
         phase=ContainerPhase.RUNNING if is_running else ContainerPhase.STARTING,
         attempt=max(before.attempt, 1),
         started_at=before.started_at if before.phase is ContainerPhase.RUNNING else None,
-        level=_level(of, member, at) if is_running else None,
+        level=level if is_running else None,
     )
-
-
-def _level(of: PluginState, member: Member, at: datetime) -> GuaranteeLevel:
-    is_held = of.is_enforcing and not member.seen.pod.is_ignored and _audit(of, member, at).aligned
-    return GuaranteeLevel.KERNEL if is_held else GuaranteeLevel.NONE
 
 
 def audits(of: PluginState, at: datetime) -> dict[ContainerKey, Audit]:

@@ -8,7 +8,7 @@ refused. The view is made from the plan between two answers to the runtime, neve
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,7 +36,7 @@ from numalet.agent.servers.door import (
     RequestRefused,
 )
 from numalet.agent.telemetry.metrics import Counts
-from numalet.core.enforcement.comparison import GuaranteeLevel
+from numalet.core.enforcement.comparison import Audit, GuaranteeLevel
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload.records import EventKind, NodeEvent
 from numalet.core.workload.spec import Workload
@@ -59,6 +59,7 @@ class PluginDoor:
         self._made_from: PluginState | None = None
         self._was_synchronized = False
         self._audited_at: datetime | None = None
+        self._audits: Mapping[ContainerKey, Audit] = {}
         self._changed = asyncio.Event()
         self._view = self._make(self._plugin_state())
         self._past_pods: History[PodChange] = History(lambda: self._view, 0)
@@ -114,7 +115,8 @@ class PluginDoor:
         self._made_from, self._was_synchronized = of, is_synchronized
         before = self._state
         state = before.at(pod_records.whole_pods(of.plan.node))
-        made = pod_records.records(of, before.records, now)
+        self._audits = pod_records.audits(of, self._audited_at or now)
+        made = pod_records.records(of, self._audits, before.records, now)
         for record in made:
             known = before.records.get(record.uid)
             if known is None or (known.workload, known.run) != (record.workload, record.run):
@@ -132,7 +134,7 @@ class PluginDoor:
         news.set()
 
     def _make(self, of: PluginState) -> AgentView:
-        state, at = self._state, self._audited_at
+        state = self._state
         return AgentView(
             node_name=self._settings.node_name,
             node=state.node,
@@ -144,7 +146,7 @@ class PluginDoor:
             unready=None if self._plugin.is_synchronized else Unready.STARTING,
             records=state.records,
             events=state.events,
-            audits={} if at is None else pod_records.audits(of, at),
+            audits={} if self._audited_at is None else self._audits,
             config=self._settings.premises.config,
         )
 

@@ -54,7 +54,9 @@ def state(
 
 
 def record(of: PluginState, uid: str = "uid-db") -> PodRecord:
-    return {each.uid: each for each in pod_records.records(of, {}, AT)}[uid]
+    return {each.uid: each for each in pod_records.records(of, pod_records.audits(of, AT), {}, AT)}[
+        uid
+    ]
 
 
 def shown(of: PluginState, uid: str = "uid-db") -> dict[str, Any]:
@@ -177,9 +179,9 @@ def test_a_pod_that_opted_out_is_not_compared() -> None:
 
 def test_a_pod_keeps_the_time_when_it_was_first_seen(runtime: PluginRuntime) -> None:
     runtime.create(runtime.sandbox("web", BURSTABLE), cpu=0)
-    (first,) = pod_records.records(state(runtime), {}, AT)
+    (first,) = pod_records.records(state(runtime), {}, {}, AT)
     later = datetime(2026, 11, 30, tzinfo=UTC)
-    (second,) = pod_records.records(state(runtime), {first.uid: first}, later)
+    (second,) = pod_records.records(state(runtime), {}, {first.uid: first}, later)
     assert second.run.accepted_at == AT
     assert second.workload.pod.qos_class is QosClass.BURSTABLE
 
