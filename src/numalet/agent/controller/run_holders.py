@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from numalet.agent.host.runtime.shim import process_tree
+from numalet.agent.host.runtime.shim.attempt_files import CONTAINER as CONTAINER
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value, field
 from numalet.core.workload.run import Cause
@@ -25,8 +26,6 @@ _FLAGS: Final = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 _MODE: Final = 0o600
 
 FOLDER: Final = "holders"
-CONTAINER: Final = "main"
-"""The only container of a command's pod."""
 _FOLDER_MODE: Final = 0o700
 
 

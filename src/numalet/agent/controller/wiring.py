@@ -36,6 +36,7 @@ from numalet.agent.controller.store import StorageFailed, Store, StoredState
 from numalet.agent.controller.store_files import NodeAge
 from numalet.agent.host.cgroup_v2.tree import locked_alone
 from numalet.agent.host.procfs import read_kernel_limits
+from numalet.agent.host.runtime.attempts import RUNS as RUNS
 from numalet.agent.host.runtime.fake import FakeRuntime
 from numalet.agent.host.runtime.port import Runtime
 from numalet.agent.host.runtime.process import ProcessRuntime
@@ -52,8 +53,6 @@ from numalet.io.agent_client.places import SOCKET_NAME
 from numalet.io.documents.pods import pod_record
 from numalet.shared.findings.agent import AgentRootUnusable
 from numalet.wording.log_line import LogLine
-
-RUNS = "runs"
 
 
 def utc_now() -> datetime:

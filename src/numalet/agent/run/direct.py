@@ -18,6 +18,7 @@ from contextlib import closing, suppress
 from types import SimpleNamespace
 
 from numalet.agent.host.runtime.shim import process_tree
+from numalet.agent.host.runtime.shim.attempt_files import CONTAINER, RUNS
 from numalet.io.agent_client import root as root_folder
 
 TYPE_CHECKING = False
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from numalet.agent.run.foreground import AcceptedOrder, Ended, ReadyPlace
 
 NAMESPACE: Final = "run"
-CONTAINER: Final = "main"
-RUNS: Final = "runs"
 PATH: Final = f"/apis/numalet.dev/v1alpha1/namespaces/{NAMESPACE}"
 _LONGEST_NAME: Final = 40
 _TIMEOUT_SECONDS: Final = 60.0
@@ -161,7 +160,7 @@ def _request(pod: Mapping[str, Any]) -> bytes:
     body = json.dumps(pod).encode()
     query = "&".join(f"{name}={value}" for name, value in own_process().items())
     lines = (
-        f"POST {PATH}/{RUNS}?{query} HTTP/1.1",
+        f"POST {PATH}/runs?{query} HTTP/1.1",
         "Host: localhost",
         "Accept: application/json",
         "Content-Type: application/json",

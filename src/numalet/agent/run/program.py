@@ -1,4 +1,4 @@
-"""How a command gets its place, and what is said if it does not start.
+"""How a command gets its place, and the findings if it does not start.
 
 An ``Allocator`` finds the place; ``foreground`` starts the command there and waits for its end.
 """

@@ -7,8 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from numalet.agent.controller.run_holders import CONTAINER
 from numalet.agent.run import direct
-from numalet.agent.run.direct import CONTAINER, NAMESPACE
+from numalet.agent.run.direct import NAMESPACE
 from numalet.core.model import input_error, resources
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.go_text import QuantityError

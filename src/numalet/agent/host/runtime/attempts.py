@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from numalet.agent.host.runtime.shim import attempt_files
+from numalet.agent.host.runtime.shim.attempt_files import RUNS as RUNS
 from numalet.core.enforcement import cgroup_paths
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value
 from numalet.io.files import atomic
 
-RUNS: Final = "runs"
 _MODE: Final = 0o700
 _LEVELS: Final = 2
 """Folders between that of all runs and that of an attempt."""

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 _LONGEST_LINE_BYTES: Final = 16 * 1024
 _NANO: Final = 1_000_000_000
 
+RUNS: Final = "runs"
+"""The folder of all attempts, below the root folder of an agent."""
+CONTAINER: Final = "main"
+"""The only container of a command's pod."""
 LAUNCH: Final = "launch.json"
 STARTED: Final = "started.json"
 REFUSED: Final = "refused.json"
