@@ -66,7 +66,8 @@ def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SIL
     left: tuple[ContainerKey, ...] = ()
     # ``stale`` includes the pod if it was active; else it may only have a record that it got now.
     is_new = stale is not None and pod.uid not in stale
-    if rejection is not None and not (is_new and attempt.snapshot is asked):
+    has_nothing = is_new and attempt.snapshot is asked
+    if rejection is not None and not has_nothing:
         left = leftovers(roster, after, pod.uid)
     if left:
         after = after.with_one_more_stale(pod.uid)

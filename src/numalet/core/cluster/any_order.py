@@ -134,8 +134,10 @@ class AnyOrder:
         known = self._by_arithmetic(facts, left) if len(left) > 1 else None
         if known is not None:
             return known
-        is_counted = len(left) == 1 and _sees_numbers(facts, self._asking(facts, left[0]))
-        key = (_numbers(facts, self._asking(facts, left[0])) if is_counted else facts.state, left)
+        state: object = facts.state
+        if len(left) == 1 and _sees_numbers(facts, asked := self._asking(facts, left[0])):
+            state = _numbers(facts, asked)
+        key = (state, left)
         known = self._safe.get(key)
         if known is None:
             known = self._safe[key] = all(

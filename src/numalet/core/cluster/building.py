@@ -294,7 +294,7 @@ def _with_pods(
 
 
 def _other_sizes(node: Node, listed: ListedNode) -> Iterator[tuple[str, Quantity, Quantity]]:
-    """Yield resources of which the class and the Node object differ, with both amounts."""
+    """Yield each resource on which the class and the Node object differ, with both amounts."""
     offered = node_resources.allocatable(node.rules, node.snapshot)
     for name, says in listed.allocatable.items():
         # A Node also lists resources that the managers do not count, such as ephemeral storage.
