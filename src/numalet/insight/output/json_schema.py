@@ -61,9 +61,10 @@ def _published(value: Any) -> Any:
                 else _published(each)
                 for name, each in value.items()
                 # The types are strict, so that tests notice an undescribed field. The schemas are
-                # not: a release may add a field without a new number, and validating readers must
-                # accept it.
+                # not: a release may add a field, or a key of a mapping, without a new number, and
+                # validating readers must accept it. msgspec names the keys since 0.23.
                 if not (name == "additionalProperties" and each is False)
+                and name != "propertyNames"
             }
         case list():
             return [_published(each) for each in value]
