@@ -31,7 +31,7 @@ PURE_FILES := $(subst $(space),$(comma),$(foreach room,$(PURE),src/numalet/$(roo
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup hooks demo fmt lint types test property conformance cover sample thorough bench
+.PHONY: help setup constraints hooks demo fmt lint types test property conformance cover sample thorough bench
 .PHONY: oracle oracle-test record differential rival
 .PHONY: schemas docs pictures protos check crash soak lab cluster cluster-large kubelet image image-test browser systems clean
 
@@ -40,15 +40,21 @@ help:  ## this list
 
 setup: $(READY)  ## the environment, made once
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "$(PYTHON) is older than Python 3.11, or missing: say make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 	  { echo "$(PYTHON) can not make environments; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 	@test -x $(TOOLS)/python || $(PYTHON) -m venv $(VENV)
 	$(TOOLS)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	$(TOOLS)/python -m pip install --quiet --editable '.[agent,cluster]' --group dev
+	$(TOOLS)/python -m pip install --quiet --editable '.[agent,cluster]' --group dev --constraint constraints.txt
 	@touch $@
+
+# What the checks passed with last, so that a library's new release fails nobody's checks by surprise.
+constraints: $(READY)  ## the newest release of every library into .venv and constraints.txt; then say make check
+	$(TOOLS)/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable '.[agent,cluster]' --group dev --group docs
+	$(TOOLS)/python -m pip freeze --exclude-editable > constraints.txt
+	@touch $(READY)
 
 hooks: $(READY)  ## run the quick checks at every git commit
 	$(TOOLS)/pre-commit install --hook-type pre-commit --hook-type pre-push
@@ -207,7 +213,7 @@ schemas: $(READY)  ## write docs/schemas, the tables of generated pages and the 
 	$(TOOLS)/python -m numalet.cli.manual packaging/man
 
 $(VENV)/.docs-ready: $(READY)
-	$(TOOLS)/python -m pip install --quiet --disable-pip-version-check --group docs
+	$(TOOLS)/python -m pip install --quiet --disable-pip-version-check --group docs --constraint constraints.txt
 	@touch $@
 
 pictures: $(READY)  ## draw the pictures of the documentation anew
