@@ -15,6 +15,7 @@ from typing import Final
 
 from numalet.agent.host import kubelet_containers, procfs
 from numalet.agent.host.cgroup_v2 import interface_files
+from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.nri.plan import Member
 from numalet.agent.nri.seen import Sets
 from numalet.core.enforcement.comparison import FILE
@@ -31,6 +32,9 @@ _MOVED: Final = {
     False: "the kernel moves pages only when a container's NUMA nodes change, and these stayed",
     True: "cgroup v1 moves pages only with cpuset.memory_migrate, before the NUMA nodes change",
 }
+
+
+Groups = Mapping[str, tuple[CgroupTree, str]]
 
 
 class Misplaced(Value):
@@ -77,6 +81,16 @@ def differing(members: Iterable[Member], proc: Path) -> Mapping[str, Sets]:
     return found
 
 
+def groups(cgroups: Path) -> Groups:
+    """Return the kubelet's cgroups of containers and sandboxes by id. Blocks."""
+    v1 = cgroups / _V1
+    return {
+        container_id: (tree, path)
+        for tree in kubelet_containers.trees(v1 if v1.is_dir() else cgroups)
+        for container_id, path in kubelet_containers.paths(tree).items()
+    }
+
+
 def misplaced(
     members: Iterable[Member], cgroups: Path, page_sizes: Iterable[int] = ()
 ) -> Mapping[str, Misplaced]:
@@ -87,18 +101,14 @@ def misplaced(
     """
     is_v1 = (cgroups / _V1).is_dir()
     page_sizes = tuple(page_sizes)
-    groups = {
-        container_id: (tree, path)
-        for tree in kubelet_containers.trees(cgroups / _V1 if is_v1 else cgroups)
-        for container_id, path in kubelet_containers.paths(tree).items()
-    }
+    by_id = groups(cgroups)
     found = {}
     for each in members:
         planned = each.in_force.nodes
-        if not planned or each.seen.id not in groups:
+        if not planned or each.seen.id not in by_id:
             continue
         try:
-            pages = interface_files.pages(*groups[each.seen.id], page_sizes)
+            pages = interface_files.pages(*by_id[each.seen.id], page_sizes)
         except BadInput:
             continue
         outside: Counter[int] = Counter()

@@ -288,6 +288,7 @@ async def _audit(
         runtime.was_synchronized.clear()
         if not plugin.is_synchronized:
             continue
+        plugin.note_groups((await asyncio.to_thread(audit.groups, options.cgroups)).keys())
         members = tuple(plugin.plan.members.values())
         found = await asyncio.to_thread(audit.differing, members, options.proc)
         if plugin.enforces and (found or plan.updates(plugin.plan)):

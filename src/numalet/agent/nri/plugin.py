@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeVar
 
 from google.protobuf.message import Message
@@ -77,6 +77,8 @@ class PinningPlugin:
         self._misplaced_since: Mapping[str, float] = {}
         self.differing: Mapping[str, Sets] = {}
         """What the kernel allows more than the plan, at the last audit."""
+        self._groups: set[str] = set()
+        """Of members and sandboxes, the ids whose cgroup some audit saw."""
         self._manifests = manifests
         self._say = say
         self._report = report
@@ -153,6 +155,21 @@ class PinningPlugin:
         self.differing = found
         for each in new & self.plan.members.keys():
             self._unpinned(self.plan.members[each].seen, UnpinnedCause.AUDIT)
+
+    def note_groups(self, found: Collection[str]) -> None:
+        """Release what sandboxes and containers hold whose cgroup was there and is gone.
+
+        containerd that was started again does not report the end of what ran before.
+        """
+        with self.lock:
+            known = {*self.plan.members, *self.plan.sandboxes}
+            self._groups = known & self._groups.union(found)
+            gone = self._groups.difference(found)
+            for each in gone:
+                self.plan = plan.container_ended(self.plan, each)
+            used = {each.seen.pod.sandbox_id for each in self.plan.members.values()}
+            for each in gone - used:
+                self.plan = plan.sandbox_ended(self.plan, each)
 
     def note_misplaced(self, found: Mapping[str, Misplaced], now: float) -> None:
         """Count and report containers with memory that stays on other NUMA nodes than planned."""

@@ -180,6 +180,35 @@ def test_what_the_runtime_has_applied_meanwhile_is_not_reported(runtime: PluginR
     assert runtime.told == []
 
 
+def test_what_ends_without_a_call_of_the_runtime_is_released(runtime: PluginRuntime) -> None:
+    web = runtime.create(runtime.sandbox("web", BURSTABLE), cpu=1)
+    pod = runtime.sandbox("db")
+    db = runtime.create(pod)
+    runtime.plugin.note_groups({pod.id, db.id})
+    # A sandbox without a cgroup of its own never ends this way, nor do containers that just began.
+    began = runtime.create(runtime.sandbox("began"))
+    runtime.plugin.note_groups({pod.id})
+    assert db.id not in runtime.plugin.plan.members
+    runtime.repair()
+    held = [cpu_set.parse(runtime.sets(each)[0]) for each in (began, db)]
+    assert cpu_set.parse(runtime.sets(web)[0]) == cpu_set.parse(EVERY_CPU) - held[0] - held[1]
+    del runtime.containers[db.id]
+    runtime.plugin.note_groups(set())
+    runtime.repair()
+    assert cpu_set.parse(runtime.sets(web)[0]) == cpu_set.parse(EVERY_CPU) - held[0]
+
+
+def test_a_sandbox_with_a_container_that_runs_has_not_ended(runtime: PluginRuntime) -> None:
+    pod = runtime.sandbox("db")
+    db = runtime.create(pod)
+    runtime.plugin.note_groups({pod.id, db.id})
+    runtime.plugin.note_groups({db.id})
+    assert pod.id in runtime.plugin.plan.sandboxes
+    runtime.plugin.note_groups(set())
+    assert runtime.plugin.plan.sandboxes == {}
+    assert runtime.plugin.plan.node.snapshot.pods == {}
+
+
 def test_memory_that_stays_elsewhere_is_reported_once(runtime: PluginRuntime) -> None:
     app = runtime.create(runtime.sandbox("db"))
     found = {app.id: Misplaced({1: 3 << 20}, frozenset({0}), is_v1=False)}
