@@ -78,7 +78,8 @@ class PinningPlugin:
         self.differing: Mapping[str, Sets] = {}
         """What the kernel allows more than the plan, at the last audit."""
         self._groups: set[str] = set()
-        """Of members and sandboxes, the ids whose cgroup some audit saw."""
+        """Of members and sandboxes, the ids that have or had a cgroup."""
+        self._is_containerd = False
         self._manifests = manifests
         self._say = say
         self._report = report
@@ -161,6 +162,8 @@ class PinningPlugin:
 
         containerd that was started again does not report the end of what ran before.
         """
+        if not found:
+            return
         with self.lock:
             known = {*self.plan.members, *self.plan.sandboxes}
             self._groups = known & self._groups.union(found)
@@ -220,6 +223,7 @@ class PinningPlugin:
 
     def _configure(self, request: nri.ConfigureRequest) -> Message:
         keys = {"runtime": request.runtime_name, "version": request.runtime_version}
+        self._is_containerd = request.runtime_name == "containerd"
         self._say(LogLine("Registered", keys))
         return nri.ConfigureResponse(events=EVENTS)
 
@@ -235,6 +239,12 @@ class PinningPlugin:
                 self.plan.terms,
                 self.devices(),
             )
+            if self._is_containerd:
+                # It gives sandboxes a cgroup, too.
+                self._groups.update(each.sandbox_id for each in pods if each.qos_class)
+                self._groups.update(
+                    each.id for each in containers if each.pid and each.pod.qos_class
+                )
             for pod in pods:
                 if pod.sandbox_id not in known:
                     self._begun(pod)

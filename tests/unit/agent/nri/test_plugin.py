@@ -193,7 +193,7 @@ def test_what_ends_without_a_call_of_the_runtime_is_released(runtime: PluginRunt
     held = [cpu_set.parse(runtime.sets(each)[0]) for each in (began, db)]
     assert cpu_set.parse(runtime.sets(web)[0]) == cpu_set.parse(EVERY_CPU) - held[0] - held[1]
     del runtime.containers[db.id]
-    runtime.plugin.note_groups(set())
+    runtime.plugin.note_groups({"another"})
     runtime.repair()
     assert cpu_set.parse(runtime.sets(web)[0]) == cpu_set.parse(EVERY_CPU) - held[0]
 
@@ -203,10 +203,27 @@ def test_a_sandbox_with_a_container_that_runs_has_not_ended(runtime: PluginRunti
     db = runtime.create(pod)
     runtime.plugin.note_groups({pod.id, db.id})
     runtime.plugin.note_groups({db.id})
-    assert pod.id in runtime.plugin.plan.sandboxes
+    # Where no cgroup is found at all, nothing is known of any.
     runtime.plugin.note_groups(set())
+    assert pod.id in runtime.plugin.plan.sandboxes
+    runtime.plugin.note_groups({"another"})
     assert runtime.plugin.plan.sandboxes == {}
     assert runtime.plugin.plan.node.snapshot.pods == {}
+
+
+@pytest.mark.parametrize(("name", "is_kept"), [("containerd", False), ("cri-o", True)])
+def test_what_ends_between_a_registration_and_the_audit_is_released(
+    runtime: PluginRuntime, name: str, is_kept: bool
+) -> None:
+    pod = runtime.sandbox("db")
+    runtime.create(pod, pid=77)
+    runtime.begin()
+    asked = nri.ConfigureRequest(runtime_name=name)
+    runtime.handlers["Configure"](asked.SerializeToString())
+    runtime.synchronize()
+    runtime.plugin.note_groups({"another"})
+    # Sandboxes of another runtime may have no cgroup of their own.
+    assert (pod.id in runtime.plugin.plan.sandboxes) is is_kept
 
 
 def test_memory_that_stays_elsewhere_is_reported_once(runtime: PluginRuntime) -> None:
