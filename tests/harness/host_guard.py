@@ -55,7 +55,7 @@ _PAGES: Final = (
     "devices/system/node/node*/hugepages/*/nr_hugepages",
 )
 _OURS_TO_MOUNT: Final = ("/dev/hugepages", "/dev/shm", "/proc", "/sys")
-_POD_FOLDERS: Final = "pod*"
+_POD_PREFIX: Final = "pod"
 
 
 def of_host(root: Path) -> Facts:
@@ -165,10 +165,20 @@ def _is_orphan(variables: list[str], command: list[str]) -> bool:
 def _cgroups() -> Iterator[str]:
     """Cgroups of pods in which nothing runs; those of others who test meanwhile are in use."""
     for place in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
-        for path in sorted(Path(place).glob(f"numalet*/**/{_POD_FOLDERS}")):
+        yield from (f"cgroup {each} is left" for each in empty_pods(Path(place)))
+
+
+def empty_pods(place: Path) -> list[Path]:
+    """Cgroups of pods in which nothing runs; any cgroup may vanish meanwhile."""
+    # A walk goes on where a folder has vanished, and Path.glob raises.
+    folders = [Path(each) for root in place.glob("numalet*") for each, _, _ in os.walk(root)]
+    found = []
+    for path in sorted(folders):
+        if path.name.startswith(_POD_PREFIX):
             with suppress(OSError):
                 if "populated 0" in (path / "cgroup.events").read_text():
-                    yield f"cgroup {path} is left"
+                    found.append(path)
+    return found
 
 
 class HostGuard:

@@ -7,9 +7,12 @@ import socket
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from harness import host_guard
 
 TESTS = Path(__file__).parents[2]
 CONFTEST = """
@@ -96,3 +99,22 @@ def test_workers_say_what_they_changed_in_themselves(quick_path: Path) -> None:
     assert done.returncode == 1
     for said in ("in worker gw", "umask was", f"mode and owner of {quick_path / 'tmp'} was"):
         assert said in done.stdout
+
+
+def test_cgroups_of_others_may_vanish_during_the_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = tmp_path / "numalet-other" / "kubepods" / "podleft"
+    for each in (left, left.parent / "podgone"):
+        each.mkdir(parents=True)
+        (each / "cgroup.events").write_text("populated 0\n")
+    scandir = os.scandir
+
+    def vanishing(path: str) -> Iterator[os.DirEntry[str]]:
+        if Path(path).name == "podgone":
+            (left.parent / "podgone" / "cgroup.events").unlink()
+            raise FileNotFoundError(path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", vanishing)
+    assert host_guard.empty_pods(tmp_path) == [left]
