@@ -32,7 +32,7 @@ def kubeconfig(tmp_path: Path) -> str:
         (["--act", "prune,all"], "invalid --act 'prune,all'; expected some of prune,inform,taint"),
         (["--lease", "breaker"], "invalid --lease 'breaker'; expected NAMESPACE/NAME"),
         (["--lease", "a/b/c"], "invalid --lease 'a/b/c'; expected NAMESPACE/NAME"),
-        (["--metrics", "127.0.0.1:many"], "invalid address '127.0.0.1:many'; expected HOST:PORT"),
+        (["--metrics", "127.0.0.1:many"], "invalid address '127.0.0.1:many'; expected [HOST:]PORT"),
         (
             ["--taint-for-waiting", "2"],
             "invalid --taint-for-waiting '2'; expected a duration",
