@@ -23,6 +23,7 @@ HOURS: Final = (1, 6, 24, 48)
 _BUCKETS: Final = 24
 _MOST_STRIPS: Final = 12
 _MOST_EVENTS: Final = 2000
+_SHORTEST: Final = timedelta(minutes=5)
 _LONGEST_GAP_SECONDS: Final = 180
 """Without points for longer, the server was not running."""
 
@@ -40,7 +41,9 @@ def routes(shown: ShownSources) -> list[Route]:
         points = [each for each in source.history() if each.at >= now - timedelta(hours=hours)]
         events = [event for each in points for event in each.events]
         events.sort(key=lambda event: event.at)
-        span = TimeSpan(now.timestamp() - hours * 3600, now.timestamp())
+        # On a young server the charts show its own time, not an hour without figures.
+        first = min([now - _SHORTEST, *(each.at for each in points)])
+        span = TimeSpan(first.timestamp(), now.timestamp())
         return shown.page(
             "history.html",
             title="History",

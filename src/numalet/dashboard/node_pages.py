@@ -22,7 +22,7 @@ from numalet.drawing import node_drawing, room_drawing
 from numalet.insight.explain import largest_pod
 from numalet.insight.explain.largest_pod import LargestPod
 from numalet.insight.maps import finding, room
-from numalet.insight.maps.node_map import ColoursBy, NodeMap
+from numalet.insight.maps.node_map import ColoursBy, NodeMap, Unheld
 from numalet.pages import templating
 
 _MOST_HOLDERS = 40
@@ -57,6 +57,7 @@ def routes(shown: ShownSources) -> list[Route]:
             strip=overview.strip(view, health.level, len(notes), troubled),
             notes=sorted(notes, key=lambda note: overview.ORDER.index(note.level)),
             requests=room.requests_sentence(view.node),
+            overlap=view.chart.pool.overlap if view.chart.cpus is Unheld.FREE else "",
             unheld_memory=view.chart.memory,
             most=most,
             largest=_largest_pod(_Asked(view.node)),

@@ -24,7 +24,8 @@ _FEW_CELLS: Final = 200
 _MANY_CELLS: Final = 1500
 _SHADES: Final = 5
 _HEADING_PX: Final = 28
-_LEGEND_PX: Final = 28
+_LEGEND_LINE_PX: Final = 20
+_LEGEND_GAP_PX: Final = 8
 _POOL_GAP_PX: Final = 16
 
 _STYLE: Final = (
@@ -82,15 +83,17 @@ def draw(pools: Sequence[HeatPool], resource: str, *, width_px: int = 960) -> st
     most = max((sum(cell.count for cell in pool.cells) for pool in pools), default=1)
     placed = [_placed(each.cells, cell_px, width_px, width_px / max(most, 1)) for each in pools]
     heights = [_pool_height(each, cell_px) for each in placed]
-    height_px = _LEGEND_PX + sum(heights)
+    legend = _legend_entries(resource, width_px, cells)
+    legend_px = (legend[-1].row + 1) * _LEGEND_LINE_PX + _LEGEND_GAP_PX
+    height_px = legend_px + sum(heights)
     picture = sheets.picture(
         width_px, height_px, f"{resource} per NUMA node", main_fact(pools), "heat", _STYLE
     )
     # Cells are links, and elements of an image cannot have the focus.
     picture.set("role", "group")
     _dots(picture)
-    _legend(picture, resource, width_px, cells)
-    top_px = _LEGEND_PX
+    _legend(picture, legend)
+    top_px = legend_px
     for pool, places, pool_px in zip(pools, placed, heights, strict=True):
         group = svg.add(picture, "g", transform=f"translate(0 {top_px})", data_pool=pool.name)
         _pool(group, pool, resource, places, cell_px, width_px)
@@ -167,12 +170,20 @@ def _dots(picture: Element) -> None:
     svg.add(pattern, "circle", css_class="dot", cx=2, cy=2, r=0.8)
 
 
-def _legend(picture: Element, resource: str, width_px: int, cells: Sequence[HeatCell]) -> None:
-    """Draw the shades of all free and none free, and the marks, as far as they fit."""
-    group = svg.add(picture, "g", css_class="legend")
-    left_px = 0.0
-    entries = [("shade-0", f"all {resource}"), ("shade-4", "none"), ("trap", "trap")]
-    entries.append(("unknown", "not known"))
+class _Entry(Value):
+    """A mark of the legend, what it means, and where it is."""
+
+    css_class: str
+    words: str
+    left_px: float
+    row: int
+
+
+def _legend_entries(resource: str, width_px: int, cells: Sequence[HeatCell]) -> list[_Entry]:
+    """Return the shades from all free to none free and the marks, in as many lines as they need."""
+    between = [(f"shade-{at}", "") for at in range(1, _SHADES - 2)]
+    entries = [("shade-0", f"all {resource}"), *between, (f"shade-{_SHADES - 2}", "some")]
+    entries += [(f"shade-{_SHADES - 1}", "none"), ("trap", "trap"), ("unknown", "not known")]
     if any(cell.is_fitting for cell in cells):
         entries.append(("fits", "the pod fits"))
     if any(cell.is_closed for cell in cells):
@@ -181,26 +192,37 @@ def _legend(picture: Element, resource: str, width_px: int, cells: Sequence[Heat
         entries.append(("absent", "has none of it"))
     if any(cell.whole is not None for cell in cells):
         entries.append(("whole", explanations.NOT_PER_NUMA_NODE))
+    placed: list[_Entry] = []
+    left_px, row = 0.0, 0
     for css_class, words in entries:
-        wide_px = 20 + svg.text_width_px(words) + 16
-        if left_px + wide_px - 16 > width_px:
-            break
+        text_px = svg.text_width_px(words)
+        if placed and left_px + 20 + text_px > width_px:
+            left_px, row = 0.0, row + 1
+        placed.append(_Entry(css_class, words, left_px, row))
+        left_px += 20 + text_px + 16 if words else 14
+    return placed
+
+
+def _legend(picture: Element, entries: Sequence[_Entry]) -> None:
+    group = svg.add(picture, "g", css_class="legend")
+    for entry in entries:
+        css_class, left_px, top_px = entry.css_class, entry.left_px, entry.row * _LEGEND_LINE_PX + 4
         if css_class == "trap":
-            _triangle(group, left_px, 4, 12)
+            _triangle(group, left_px, top_px, 12)
         elif css_class == "fits":
-            svg.add(group, "circle", css_class=css_class, cx=left_px + 6, cy=10, r=5)
+            svg.add(group, "circle", css_class=css_class, cx=left_px + 6, cy=top_px + 6, r=5)
         else:
             if css_class == "closed":
-                _crossed(group, left_px, 4, 12, 12)
+                _crossed(group, left_px, top_px, 12, 12)
             elif css_class == "absent":
-                _lined(group, left_px, 4, 12, 12)
+                _lined(group, left_px, top_px, 12, 12)
             else:
                 shade = "shade-2" if css_class == "whole" else css_class
-                svg.add(group, "rect", css_class=shade, x=left_px, y=4, width=12, height=12)
+                svg.add(group, "rect", css_class=shade, x=left_px, y=top_px, width=12, height=12)
             frame = "frame whole" if css_class == "whole" else "frame"
-            svg.add(group, "rect", css_class=frame, x=left_px, y=4, width=12, height=12)
-        svg.add(group, "text", words, x=left_px + 20, y=15)
-        left_px += wide_px
+            svg.add(group, "rect", css_class=frame, x=left_px, y=top_px, width=12, height=12)
+        if entry.words:
+            svg.add(group, "text", entry.words, x=left_px + 20, y=top_px + 11)
 
 
 def _pool(

@@ -142,10 +142,17 @@ def _times(group: Element, across: _Across, ground_px: float) -> None:
     svg.add(group, "text", "UTC", css_class="small end", x=across.start_px - 8, y=ground_px + 18)
     room_px = across.end_px - across.start_px
     span = across.span
-    # Seconds only on a span of less than five minutes.
-    with_seconds = span.end_s - span.start_s < 300
-    half_px = svg.text_width_px("00:00:00" if with_seconds else "00:00", "small") / 2
-    for moment in charts.moments(span.start_s, span.end_s, max(2, int(room_px // (half_px * 4)))):
+
+    def fitting(text: str) -> tuple[float, tuple[float, ...]]:
+        half_px = svg.text_width_px(text, "small") / 2
+        most = max(2, int(room_px // (half_px * 4)))
+        return half_px, charts.moments(span.start_s, span.end_s, most)
+
+    half_px, moments = fitting("00:00")
+    # Seconds only where times without them would repeat.
+    if with_seconds := any(moment % 60 for moment in moments):
+        half_px, moments = fitting("00:00:00")
+    for moment in moments:
         at_px = across.at_px(moment)
         if across.start_px + half_px <= at_px <= across.end_px - half_px:
             svg.add(
@@ -214,7 +221,9 @@ def _column(
     left_px, right_px = across.at_px(bucket.start_s), across.at_px(bucket.end_s)
     gap_px = 1 if right_px - left_px > 4 else 0
     wide_px = max(right_px - left_px - gap_px, 0.0)
-    when = f"{charts.clock(bucket.start_s)} to {charts.clock(bucket.end_s)} UTC"
+    is_short = bucket.end_s - bucket.start_s < 60
+    ends = (bucket.start_s, bucket.end_s)
+    when = " to ".join(charts.clock(each, with_seconds=is_short) for each in ends) + " UTC"
     so_far = 0
     for name, count in sorted(bucket.counts, key=lambda each: [*classes].index(each[0])):
         bottom_px, top_px = scale.at_px(so_far), scale.at_px(so_far + count)

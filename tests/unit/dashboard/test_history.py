@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -233,7 +234,7 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 kept = NodeHistory(Path({path!r}))
 kept.open()
 _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, hard))
+resource.setrlimit(resource.RLIMIT_FSIZE, (16_000, hard))
 at = 0
 while not kept.problem and at < 2_000:
     kept.add(_point(at))
@@ -448,6 +449,19 @@ async def test_the_page_has_charts_and_the_events_of_its_hours() -> None:
         assert "<span>10:00:00 (UTC)" not in page.text
         assert "<span>10:00:00 (UTC)" in (await client.get("/history?hours=6")).text
         assert (await client.get("/history?hours=x")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("since_s", "shown_s"), [((-7200, -1800, 0), 3600), ((600, 900), 1200), ((1790,), 300)]
+)
+async def test_the_charts_of_a_young_server_begin_with_it(
+    since_s: Sequence[int], shown_s: int
+) -> None:
+    points = [*map(_point, since_s)]
+    async with _client(points) as client:
+        page = (await client.get("/history")).text
+    start, end = (int(re.findall(rf'data-{name}="([0-9]+)"', page)[0]) for name in ("start", "end"))
+    assert end - start == shown_s
 
 
 async def test_the_page_without_points_says_so() -> None:

@@ -145,11 +145,20 @@ def test_cells_are_smaller_where_there_are_many(count: int, cell_px: int) -> Non
     assert float(drawn[0][1].attrib["width"]) == cell_px
 
 
-def test_a_narrow_legend_leaves_out_what_does_not_fit() -> None:
-    wide, narrow = (_read([_pool()], width_px) for width_px in (400, 200))
-    words = [
-        [each.text for each in picture.iterfind(f".//{_SVG}g[@class='legend']/{_SVG}text")]
-        for picture in (wide, narrow)
+def test_the_legend_has_every_shade_and_as_many_lines_as_it_needs() -> None:
+    one, two = (_read([_pool()], width_px) for width_px in (600, 240))
+    legends = [picture.find(f".//{_SVG}g[@class='legend']") for picture in (one, two)]
+    for legend in legends:
+        assert legend is not None
+        shades = [each.attrib["class"] for each in legend.iter(f"{_SVG}rect")]
+        assert [each for each in shades if "shade" in each] == [f"shade-{at}" for at in range(5)]
+        words = ["all free GPUs", "some", "none", "trap", "not known"]
+        assert [each.text for each in legend.iter(f"{_SVG}text")] == words
+    lines = [
+        {each.attrib["y"] for each in legend.iter(f"{_SVG}text")}
+        for legend in legends
+        if legend is not None
     ]
-    assert words[0] == ["all free GPUs", "none", "trap", "not known"]
-    assert words[1] == ["all free GPUs", "none"]
+    assert [len(each) for each in lines] == [1, 2]
+    # What is below the legend moves down by its second line.
+    assert float(two.attrib["height"]) == float(one.attrib["height"]) + 20

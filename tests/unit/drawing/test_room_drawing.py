@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+from numalet.core.model.value import replace
 from numalet.drawing import node_drawing, room_drawing
+from numalet.drawing.node import holders
 from numalet.insight.maps import room
 from numalet.insight.maps.node_map import NodeMap
 from values import node_charts
@@ -56,6 +58,20 @@ def test_a_pod_has_the_class_and_letter_that_it_has_in_the_drawing_of_the_node()
     rows = classes(_drawn(chart))
     assert len(rows) == len(chart.pods)
     assert rows <= classes(ElementTree.fromstring(node_drawing.draw(chart)))
+
+
+def test_pods_are_in_the_order_of_their_letters_in_every_bar() -> None:
+    chart = node_charts.held()
+    block, *others = chart.nodes
+    memory = tuple(replace(bar, parts=bar.parts[::-1]) for bar in block.memory)
+    block = replace(block, cores=block.cores[::-1], memory=memory)
+    row = _drawn(replace(chart, nodes=(block, *others))).find(f".//{_SVG}g[@data-row='0']")
+    assert row is not None
+    for kind in ("data-cpus", "data-bytes"):
+        marks = [each for each in row.iter(f"{_SVG}rect") if kind in each.attrib]
+        uids = [each.attrib["data-pod"] for each in marks if each.get("data-pod")]
+        assert uids == [each for each in holders.by_uid(chart) if each in uids]
+        assert len(uids) > 1
 
 
 def test_on_a_narrow_screen_the_bars_are_below_one_another() -> None:

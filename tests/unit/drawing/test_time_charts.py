@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+import pytest
+
 from numalet.drawing import time_charts
 from numalet.drawing.charts import Unit
 from numalet.drawing.time_charts import TimeBucket, TimeSeries, TimeSpan
@@ -80,3 +82,17 @@ def test_short_spans_show_seconds() -> None:
     texts = [each.text for each in picture.iter()]
     assert "10:00:30" in texts
     assert texts.count("UTC") == 1
+
+
+@pytest.mark.parametrize("width_px", [360, 960, 1600])
+@pytest.mark.parametrize("length_s", [120, 300, 660, 900, 3600])
+def test_no_two_times_of_an_axis_read_alike(length_s: float, width_px: int) -> None:
+    span = TimeSpan(36007.0, 36007.0 + length_s)
+    buckets = [TimeBucket(36010.0, 36022.0, (("admitted", 1),))]
+    picture = ElementTree.fromstring(
+        time_charts.counts_over_time("Admitted", buckets, span, width_px=width_px)
+    )
+    times = [each.text for each in picture.iter() if (each.text or "").startswith("10:")]
+    assert len({*times}) == len(times) > 1
+    (column,) = (each for each in picture.iter() if "part" in each.get("class", ""))
+    assert column[0].text == "10:00:10 to 10:00:22 UTC: admitted 1"

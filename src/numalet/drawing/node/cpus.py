@@ -238,9 +238,11 @@ def _bar(pen: Pen, group: Element, node_id: int, cells: Sequence[CpuCell], place
     parts: dict[tuple[CpuUse, str], list[CpuCell]] = {}
     for cell in cells:
         parts.setdefault((cell.use, cell.pod_uid), []).append(cell)
-    order = (CpuUse.RESERVED, CpuUse.EXCLUSIVE, CpuUse.SHARED)
+    uses = (CpuUse.RESERVED, CpuUse.EXCLUSIVE, CpuUse.SHARED)
     left = place.left
-    for (use, uid), of_part in sorted(parts.items(), key=lambda item: order.index(item[0][0])):
+    for (use, uid), of_part in sorted(
+        parts.items(), key=lambda item: (uses.index(item[0][0]), pen.rank(item[0][1]))
+    ):
         wide = place.width * len(of_part) / len(cells)
         box = Box(left, place.top, wide, BAR_PX)
         listed = cpu_set.text(cell.cpu for cell in of_part)

@@ -127,6 +127,10 @@ class Pen(Value, kw_only=True):
     def holder(self, uid: str) -> Holder:
         return self.holders.get(uid, holders.UNKNOWN)
 
+    def rank(self, uid: str) -> int:
+        """Return the place of a pod in a bar, which is that of its letter; without a pod, last."""
+        return next((at for at, each in enumerate(self.holders) if each == uid), len(self.holders))
+
     def rect(
         self, parent: Element, box: Box, css_class: str, words: str, *,
         uid: str = "", mark_id: str = "", **more: str,

@@ -44,6 +44,13 @@ class SharedPool(Value):
         return sum(pod.cpu_milli for pod in self.pods)
 
     @property
+    def overlap(self) -> str:
+        """Why free and requested CPUs together can be more than the node has."""
+        if not (self.cpus and self.cpu_milli):
+            return ""
+        return f"Free CPUs include the shared pool, on which pods request {_cpus(self.cpu_milli)}."
+
+    @property
     def sentence(self) -> str:
         """The CPUs, the sum of requests, and the first pods by request."""
         if not self.cpus:

@@ -183,6 +183,9 @@ def test_the_shared_pool_has_the_pods_without_exclusive_cpus_and_their_requests(
         "Shared pool: CPUs 0, 3-7. 2 pods run on them and request 0.25 CPUs: "
         "default/log, default/idle."
     )
+    said = "Free CPUs include the shared pool, on which pods request 0.25 CPUs."
+    assert pool.overlap == said
+    assert [replace(pool, pods=()).overlap, replace(pool, cpus=frozenset()).overlap] == ["", ""]
 
 
 def test_without_a_cpu_manager_all_pods_share_all_cpus() -> None:
