@@ -149,7 +149,7 @@ kubelet: $(READY)  ## a real kubelet 1.37 and an agent with the same pods: state
 	control=$(CONTROL_PLANE) && runtime=$$(.ci/container-runtime) \
 	  && plugins=$$(.ci/container-runtime --suite trixie) && NUMALET_CONTROL_PLANE=$$control \
 	  NUMALET_PLUGIN_RUNTIME=$$plugins NUMALET_CONTAINER_RUNTIME=$$runtime NUMALET_KUBELET=1 $(PYTEST) -n 0 --benchmark-disable \
-	  --timeout 900 tests/kubelet
+	  --timeout 900 -m "not large" tests/kubelet
 
 # Root, mmdebstrap and protoc; two builds from the same packages of Debian are the same.
 IMAGE ?= build/numalet.oci.tar
@@ -184,16 +184,24 @@ DRAWING_TESTS := tests/agent/test_front_door.py tests/cli/test_demo.py \
   tests/conformance/test_release_vectors.py tests/integration/test_open_api.py \
   tests/property/test_cpu_assignment.py
 
+# Debian's own container runtime, and those of later releases: containerd 1.7 and 2.1.
+RUNTIMES = own=$$(.ci/container-runtime) && trixie=$$(.ci/container-runtime --suite trixie) \
+  && forky=$$(.ci/container-runtime --suite forky) \
+  && export NUMALET_CONTAINER_RUNTIME=$$own NUMALET_PLUGIN_RUNTIME=$$trixie:$$forky
+
 thorough: $(READY)  ## 20,000 cases of each law of merging, all of what is drawn, 20 minutes of searches
 	$(PYTEST) $(PARALLEL) -q --hypothesis-profile=thorough --timeout=7200 $(SCALE_TESTS)
 	NUMALET_THOROUGH=1 $(PYTEST) $(PARALLEL) -q --timeout=1200 $(DRAWING_TESTS)
 	NUMALET_LAB=1 NUMALET_THOROUGH=1 $(PYTEST) $(PARALLEL) -q --maxschedchunk 1 tests/lab/test_guests.py
+	control=$(CONTROL_PLANE) && $(RUNTIMES) && NUMALET_CONTROL_PLANE=$$control NUMALET_KUBELET=1 \
+	  $(PYTEST) -n 0 -q --benchmark-disable tests/kubelet/test_runtime_plugin.py
 	PYTHONPATH=tests $(TOOLS)/python -m benchmarks.bounded_rate --seconds 1200 --write
 
 bench: $(READY)  ## how long things take, into docs/benchmarks.md; nothing is gated
 	$(PYTEST) benchmarks --benchmark-sort=name
 	PYTHONPATH=tests $(TOOLS)/python -m benchmarks.side_by_side $(RELEASE) --write
 	PYTHONPATH=tests $(TOOLS)/python -m benchmarks.throughput --write
+	PYTHONPATH=tests $(TOOLS)/python -m benchmarks.runtime_plugin --write
 	PYTHONPATH=tests $(TOOLS)/python -m benchmarks.scale --write
 	PYTHONPATH=tests $(TOOLS)/python -m benchmarks.fleet --write
 	PYTHONPATH=tests $(TOOLS)/python -m benchmarks.extender --write

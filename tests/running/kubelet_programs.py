@@ -17,6 +17,8 @@ from typing import Any, Final
 KUBELET_FOLDER: Final = "NUMALET_CONTROL_PLANE"
 RUNTIME_FOLDER: Final = "NUMALET_CONTAINER_RUNTIME"
 """``make kubelet`` sets both, to the folders of .ci/control-plane and .ci/container-runtime."""
+PLUGIN_RUNTIME_FOLDER: Final = "NUMALET_PLUGIN_RUNTIME"
+"""The same of .ci/container-runtime with a later release of Debian: it has a plugin interface."""
 
 IMAGE: Final = "numalet.test/app:1"
 """The name of the image that ``write_image`` makes."""

@@ -39,11 +39,15 @@ while :; do sleep 1; done
 
 @dataclass(frozen=True)
 class OwnMachine:
-    """The namespaces of such processes; ``folder`` has what is mounted in them."""
+    """The namespaces of such processes; ``folder`` has what is mounted in them.
+
+    All cgroups are below ``cgroup``; ``cgroups`` is the folder that has them as a host has its own.
+    """
 
     folder: Path
     pid: int
     cgroup: str
+    cgroups: Path
 
     def command(self, *words: str) -> list[str]:
         """The command line that runs these words inside; the program ends with its caller.
@@ -95,7 +99,7 @@ def opened(folder: Path, machine: Path | None) -> Iterator[OwnMachine]:
         for hierarchy in _hierarchies():
             (hierarchy / cgroup).mkdir()
         children = Path(f"/proc/{first.pid}/task/{first.pid}/children").read_text()
-        yield OwnMachine(folder, int(children.split()[0]), f"/{cgroup}")
+        yield OwnMachine(folder, int(children.split()[0]), f"/{cgroup}", _below(cgroup, folder))
     finally:
         first.kill()
         _remove(cgroup)
@@ -106,6 +110,23 @@ def _hierarchies() -> list[Path]:
     if (_CGROUPS / "cgroup.controllers").exists():
         return [_CGROUPS]
     return [each for each in _CGROUPS.iterdir() if each.is_dir() and not each.is_symlink()]
+
+
+def _below(cgroup: str, folder: Path) -> Path:
+    if _hierarchies() == [_CGROUPS]:
+        return _CGROUPS / cgroup
+    below = folder / "cgroups"
+    below.mkdir()
+    for each in _hierarchies():
+        (below / each.name).symlink_to(each / cgroup)
+    return below
+
+
+def remove_empty(cgroup: str) -> None:
+    """Remove it from every hierarchy, as a kubelet does with that of a pod that is gone."""
+    for hierarchy in _hierarchies():
+        with suppress(OSError):
+            (hierarchy / cgroup.lstrip("/")).rmdir()
 
 
 def _remove(cgroup: str) -> None:
