@@ -96,6 +96,7 @@ def sandbox(name: str, parent: str = GUARANTEED, **annotations: str) -> nri.PodS
         namespace="default",
         annotations={_annotation(key): text for key, text in annotations.items()},
         linux=nri.LinuxPodSandbox(cgroup_parent=f"{parent}uid-{name}"),
+        pid=1,
     )
 
 

@@ -168,10 +168,14 @@ def rebuilt(
     """Return the plan for the containers that a runtime has.
 
     A container keeps what its record says, else what it held in ``before``; other containers are
-    decided now, in the given order. ``began`` is a node without pods.
+    decided now, in the given order. ``began`` is a node without pods. A sandbox without a process
+    and without containers has ended: the kubelet removes it later, or when it deletes the pod.
     """
-    sandboxes = {each.sandbox_id: each for each in pods}
     seen = tuple(seen)
+    in_use = {each.pod.sandbox_id for each in seen}
+    sandboxes = {
+        each.sandbox_id: each for each in pods if each.has_process or each.sandbox_id in in_use
+    }
     # Until all are decided, the records of those that follow are not stale.
     node = began.at(_restored(began, before, sandboxes, seen)).awaiting_sources()
     members = {}

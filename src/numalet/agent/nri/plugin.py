@@ -245,8 +245,8 @@ class PinningPlugin:
                 self._groups.update(
                     each.id for each in containers if each.pid and each.pod.qos_class
                 )
-            for pod in pods:
-                if pod.sandbox_id not in known:
+            for sandbox_id, pod in self.plan.sandboxes.items():
+                if sandbox_id not in known:
                     self._begun(pod)
             self.is_synchronized = True
             self.synchronized()
@@ -390,11 +390,13 @@ class _Parts:
         self._containers += request.containers
         if request.more:
             return nri.SynchronizeResponse(more=True)
-        by_id = {each.id: each for each in self._pods}
-        ordered = sorted(self._containers, key=lambda each: (each.created_at, each.id))
+        pods, found = self._pods, self._containers
+        self._pods, self._containers = [], []
+        by_id = {each.id: each for each in pods}
+        ordered = sorted(found, key=lambda each: (each.created_at, each.id))
         containers = [
             seen.container(each, by_id[each.pod_sandbox_id], self._permissions)
             for each in ordered
             if each.pod_sandbox_id in by_id
         ]
-        return self._handle([seen.pod(each, self._permissions) for each in self._pods], containers)
+        return self._handle([seen.pod(each, self._permissions) for each in pods], containers)

@@ -61,7 +61,10 @@ class Record(Value):
 
 
 class SeenPod(Value):
-    """``qos_class`` is that of its cgroup; None if the cgroup does not show it."""
+    """``qos_class`` is that of its cgroup; None if the cgroup does not show it.
+
+    ``has_process`` is whether its sandbox runs. Some runtimes run none where a pod needs none.
+    """
 
     sandbox_id: str
     uid: str
@@ -69,6 +72,7 @@ class SeenPod(Value):
     name: str
     choice: PodChoice = NO_CHOICE
     qos_class: QosClass | None = None
+    has_process: bool = False
 
     @property
     def is_ignored(self) -> bool:
@@ -101,6 +105,7 @@ def pod(message: nri.PodSandbox, permissions: Permissions = NOTHING_PERMITTED) -
         name=message.name,
         choice=pod_annotations.choice_of(message.annotations, *names, permissions),
         qos_class=_qos_class(message.linux.cgroup_parent),
+        has_process=message.pid > 0,
     )
 
 

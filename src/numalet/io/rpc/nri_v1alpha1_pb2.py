@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!numalet/io/rpc/nri_v1alpha1.proto\x12\x0cnri.v1alpha1\"U\n\x15RegisterPluginRequest\x12\x13\n\x0bplugin_name\x18\x01 \x01(\t\x12\x12\n\nplugin_idx\x18\x02 \x01(\t\x12\x13\n\x0bnri_version\x18\x03 \x01(\t\"\x9d\x01\n\x10\x43onfigureRequest\x12\x0e\n\x06\x63onfig\x18\x01 \x01(\t\x12\x14\n\x0cruntime_name\x18\x02 \x01(\t\x12\x17\n\x0fruntime_version\x18\x03 \x01(\t\x12\x1c\n\x14registration_timeout\x18\x04 \x01(\x03\x12\x17\n\x0frequest_timeout\x18\x05 \x01(\x03\x12\x13\n\x0bnri_version\x18\x06 \x01(\t\"#\n\x11\x43onfigureResponse\x12\x0e\n\x06\x65vents\x18\x02 \x01(\x05\"w\n\x12SynchronizeRequest\x12&\n\x04pods\x18\x01 \x03(\x0b\x32\x18.nri.v1alpha1.PodSandbox\x12+\n\ncontainers\x18\x02 \x03(\x0b\x32\x17.nri.v1alpha1.Container\x12\x0c\n\x04more\x18\x03 \x01(\x08\"R\n\x13SynchronizeResponse\x12-\n\x06update\x18\x01 \x03(\x0b\x32\x1d.nri.v1alpha1.ContainerUpdate\x12\x0c\n\x04more\x18\x02 \x01(\x08\"\x9c\x01\n\x10\x43ontainerRequest\x12%\n\x03pod\x18\x01 \x01(\x0b\x32\x18.nri.v1alpha1.PodSandbox\x12*\n\tcontainer\x18\x02 \x01(\x0b\x32\x17.nri.v1alpha1.Container\x12\x35\n\x0flinux_resources\x18\x03 \x01(\x0b\x32\x1c.nri.v1alpha1.LinuxResources\"{\n\x17\x43reateContainerResponse\x12\x31\n\x06\x61\x64just\x18\x01 \x01(\x0b\x32!.nri.v1alpha1.ContainerAdjustment\x12-\n\x06update\x18\x02 \x03(\x0b\x32\x1d.nri.v1alpha1.ContainerUpdate\"@\n\x0fUpdatesResponse\x12-\n\x06update\x18\x01 \x03(\x0b\x32\x1d.nri.v1alpha1.ContainerUpdate\"t\n\x10StateChangeEvent\x12\r\n\x05\x65vent\x18\x01 \x01(\x05\x12%\n\x03pod\x18\x02 \x01(\x0b\x32\x18.nri.v1alpha1.PodSandbox\x12*\n\tcontainer\x18\x03 \x01(\x0b\x32\x17.nri.v1alpha1.Container\"\xcd\x02\n\nPodSandbox\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0b\n\x03uid\x18\x03 \x01(\t\x12\x11\n\tnamespace\x18\x04 \x01(\t\x12\x34\n\x06labels\x18\x05 \x03(\x0b\x32$.nri.v1alpha1.PodSandbox.LabelsEntry\x12>\n\x0b\x61nnotations\x18\x06 \x03(\x0b\x32).nri.v1alpha1.PodSandbox.AnnotationsEntry\x12,\n\x05linux\x18\x08 \x01(\x0b\x32\x1d.nri.v1alpha1.LinuxPodSandbox\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x32\n\x10\x41nnotationsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"(\n\x0fLinuxPodSandbox\x12\x15\n\rcgroup_parent\x18\x03 \x01(\t\"\xf1\x02\n\tContainer\x12\n\n\x02id\x18\x01 \x01(\t\x12\x16\n\x0epod_sandbox_id\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\r\n\x05state\x18\x04 \x01(\x05\x12\x33\n\x06labels\x18\x05 \x03(\x0b\x32#.nri.v1alpha1.Container.LabelsEntry\x12=\n\x0b\x61nnotations\x18\x06 \x03(\x0b\x32(.nri.v1alpha1.Container.AnnotationsEntry\x12+\n\x05linux\x18\x0b \x01(\x0b\x32\x1c.nri.v1alpha1.LinuxContainer\x12\x0b\n\x03pid\x18\x0c \x01(\r\x12\x12\n\ncreated_at\x18\x0e \x01(\x03\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x32\n\x10\x41nnotationsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"s\n\x0eLinuxContainer\x12/\n\tresources\x18\x03 \x01(\x0b\x32\x1c.nri.v1alpha1.LinuxResources\x12\x30\n\room_score_adj\x18\x04 \x01(\x0b\x32\x19.nri.v1alpha1.OptionalInt\"\x96\x01\n\x0eLinuxResources\x12)\n\x06memory\x18\x01 \x01(\x0b\x32\x19.nri.v1alpha1.LinuxMemory\x12#\n\x03\x63pu\x18\x02 \x01(\x0b\x32\x16.nri.v1alpha1.LinuxCPU\x12\x34\n\x0fhugepage_limits\x18\x03 \x03(\x0b\x32\x1b.nri.v1alpha1.HugepageLimit\"9\n\x0bLinuxMemory\x12*\n\x05limit\x18\x01 \x01(\x0b\x32\x1b.nri.v1alpha1.OptionalInt64\"\xae\x01\n\x08LinuxCPU\x12,\n\x06shares\x18\x01 \x01(\x0b\x32\x1c.nri.v1alpha1.OptionalUInt64\x12*\n\x05quota\x18\x02 \x01(\x0b\x32\x1b.nri.v1alpha1.OptionalInt64\x12,\n\x06period\x18\x03 \x01(\x0b\x32\x1c.nri.v1alpha1.OptionalUInt64\x12\x0c\n\x04\x63pus\x18\x06 \x01(\t\x12\x0c\n\x04mems\x18\x07 \x01(\t\"1\n\rHugepageLimit\x12\x11\n\tpage_size\x18\x01 \x01(\t\x12\r\n\x05limit\x18\x02 \x01(\x04\"\xc0\x01\n\x13\x43ontainerAdjustment\x12G\n\x0b\x61nnotations\x18\x02 \x03(\x0b\x32\x32.nri.v1alpha1.ContainerAdjustment.AnnotationsEntry\x12,\n\x05linux\x18\x06 \x01(\x0b\x32\x1d.nri.v1alpha1.LinuxAdjustment\x1a\x32\n\x10\x41nnotationsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"B\n\x0fLinuxAdjustment\x12/\n\tresources\x18\x02 \x01(\x0b\x32\x1c.nri.v1alpha1.LinuxResources\"i\n\x0f\x43ontainerUpdate\x12\x14\n\x0c\x63ontainer_id\x18\x01 \x01(\t\x12(\n\x05linux\x18\x02 \x01(\x0b\x32\x19.nri.v1alpha1.LinuxUpdate\x12\x16\n\x0eignore_failure\x18\x03 \x01(\x08\">\n\x0bLinuxUpdate\x12/\n\tresources\x18\x01 \x01(\x0b\x32\x1c.nri.v1alpha1.LinuxResources\"\x1c\n\x0bOptionalInt\x12\r\n\x05value\x18\x01 \x01(\x03\"\x1e\n\rOptionalInt64\x12\r\n\x05value\x18\x01 \x01(\x03\"\x1f\n\x0eOptionalUInt64\x12\r\n\x05value\x18\x01 \x01(\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!numalet/io/rpc/nri_v1alpha1.proto\x12\x0cnri.v1alpha1\"U\n\x15RegisterPluginRequest\x12\x13\n\x0bplugin_name\x18\x01 \x01(\t\x12\x12\n\nplugin_idx\x18\x02 \x01(\t\x12\x13\n\x0bnri_version\x18\x03 \x01(\t\"\x9d\x01\n\x10\x43onfigureRequest\x12\x0e\n\x06\x63onfig\x18\x01 \x01(\t\x12\x14\n\x0cruntime_name\x18\x02 \x01(\t\x12\x17\n\x0fruntime_version\x18\x03 \x01(\t\x12\x1c\n\x14registration_timeout\x18\x04 \x01(\x03\x12\x17\n\x0frequest_timeout\x18\x05 \x01(\x03\x12\x13\n\x0bnri_version\x18\x06 \x01(\t\"#\n\x11\x43onfigureResponse\x12\x0e\n\x06\x65vents\x18\x02 \x01(\x05\"w\n\x12SynchronizeRequest\x12&\n\x04pods\x18\x01 \x03(\x0b\x32\x18.nri.v1alpha1.PodSandbox\x12+\n\ncontainers\x18\x02 \x03(\x0b\x32\x17.nri.v1alpha1.Container\x12\x0c\n\x04more\x18\x03 \x01(\x08\"R\n\x13SynchronizeResponse\x12-\n\x06update\x18\x01 \x03(\x0b\x32\x1d.nri.v1alpha1.ContainerUpdate\x12\x0c\n\x04more\x18\x02 \x01(\x08\"\x9c\x01\n\x10\x43ontainerRequest\x12%\n\x03pod\x18\x01 \x01(\x0b\x32\x18.nri.v1alpha1.PodSandbox\x12*\n\tcontainer\x18\x02 \x01(\x0b\x32\x17.nri.v1alpha1.Container\x12\x35\n\x0flinux_resources\x18\x03 \x01(\x0b\x32\x1c.nri.v1alpha1.LinuxResources\"{\n\x17\x43reateContainerResponse\x12\x31\n\x06\x61\x64just\x18\x01 \x01(\x0b\x32!.nri.v1alpha1.ContainerAdjustment\x12-\n\x06update\x18\x02 \x03(\x0b\x32\x1d.nri.v1alpha1.ContainerUpdate\"@\n\x0fUpdatesResponse\x12-\n\x06update\x18\x01 \x03(\x0b\x32\x1d.nri.v1alpha1.ContainerUpdate\"t\n\x10StateChangeEvent\x12\r\n\x05\x65vent\x18\x01 \x01(\x05\x12%\n\x03pod\x18\x02 \x01(\x0b\x32\x18.nri.v1alpha1.PodSandbox\x12*\n\tcontainer\x18\x03 \x01(\x0b\x32\x17.nri.v1alpha1.Container\"\xda\x02\n\nPodSandbox\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0b\n\x03uid\x18\x03 \x01(\t\x12\x11\n\tnamespace\x18\x04 \x01(\t\x12\x34\n\x06labels\x18\x05 \x03(\x0b\x32$.nri.v1alpha1.PodSandbox.LabelsEntry\x12>\n\x0b\x61nnotations\x18\x06 \x03(\x0b\x32).nri.v1alpha1.PodSandbox.AnnotationsEntry\x12,\n\x05linux\x18\x08 \x01(\x0b\x32\x1d.nri.v1alpha1.LinuxPodSandbox\x12\x0b\n\x03pid\x18\t \x01(\r\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x32\n\x10\x41nnotationsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"(\n\x0fLinuxPodSandbox\x12\x15\n\rcgroup_parent\x18\x03 \x01(\t\"\xf1\x02\n\tContainer\x12\n\n\x02id\x18\x01 \x01(\t\x12\x16\n\x0epod_sandbox_id\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\r\n\x05state\x18\x04 \x01(\x05\x12\x33\n\x06labels\x18\x05 \x03(\x0b\x32#.nri.v1alpha1.Container.LabelsEntry\x12=\n\x0b\x61nnotations\x18\x06 \x03(\x0b\x32(.nri.v1alpha1.Container.AnnotationsEntry\x12+\n\x05linux\x18\x0b \x01(\x0b\x32\x1c.nri.v1alpha1.LinuxContainer\x12\x0b\n\x03pid\x18\x0c \x01(\r\x12\x12\n\ncreated_at\x18\x0e \x01(\x03\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x32\n\x10\x41nnotationsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"s\n\x0eLinuxContainer\x12/\n\tresources\x18\x03 \x01(\x0b\x32\x1c.nri.v1alpha1.LinuxResources\x12\x30\n\room_score_adj\x18\x04 \x01(\x0b\x32\x19.nri.v1alpha1.OptionalInt\"\x96\x01\n\x0eLinuxResources\x12)\n\x06memory\x18\x01 \x01(\x0b\x32\x19.nri.v1alpha1.LinuxMemory\x12#\n\x03\x63pu\x18\x02 \x01(\x0b\x32\x16.nri.v1alpha1.LinuxCPU\x12\x34\n\x0fhugepage_limits\x18\x03 \x03(\x0b\x32\x1b.nri.v1alpha1.HugepageLimit\"9\n\x0bLinuxMemory\x12*\n\x05limit\x18\x01 \x01(\x0b\x32\x1b.nri.v1alpha1.OptionalInt64\"\xae\x01\n\x08LinuxCPU\x12,\n\x06shares\x18\x01 \x01(\x0b\x32\x1c.nri.v1alpha1.OptionalUInt64\x12*\n\x05quota\x18\x02 \x01(\x0b\x32\x1b.nri.v1alpha1.OptionalInt64\x12,\n\x06period\x18\x03 \x01(\x0b\x32\x1c.nri.v1alpha1.OptionalUInt64\x12\x0c\n\x04\x63pus\x18\x06 \x01(\t\x12\x0c\n\x04mems\x18\x07 \x01(\t\"1\n\rHugepageLimit\x12\x11\n\tpage_size\x18\x01 \x01(\t\x12\r\n\x05limit\x18\x02 \x01(\x04\"\xc0\x01\n\x13\x43ontainerAdjustment\x12G\n\x0b\x61nnotations\x18\x02 \x03(\x0b\x32\x32.nri.v1alpha1.ContainerAdjustment.AnnotationsEntry\x12,\n\x05linux\x18\x06 \x01(\x0b\x32\x1d.nri.v1alpha1.LinuxAdjustment\x1a\x32\n\x10\x41nnotationsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"B\n\x0fLinuxAdjustment\x12/\n\tresources\x18\x02 \x01(\x0b\x32\x1c.nri.v1alpha1.LinuxResources\"i\n\x0f\x43ontainerUpdate\x12\x14\n\x0c\x63ontainer_id\x18\x01 \x01(\t\x12(\n\x05linux\x18\x02 \x01(\x0b\x32\x19.nri.v1alpha1.LinuxUpdate\x12\x16\n\x0eignore_failure\x18\x03 \x01(\x08\">\n\x0bLinuxUpdate\x12/\n\tresources\x18\x01 \x01(\x0b\x32\x1c.nri.v1alpha1.LinuxResources\"\x1c\n\x0bOptionalInt\x12\r\n\x05value\x18\x01 \x01(\x03\"\x1e\n\rOptionalInt64\x12\r\n\x05value\x18\x01 \x01(\x03\"\x1f\n\x0eOptionalUInt64\x12\r\n\x05value\x18\x01 \x01(\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -60,43 +60,43 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STATECHANGEEVENT']._serialized_start=890
   _globals['_STATECHANGEEVENT']._serialized_end=1006
   _globals['_PODSANDBOX']._serialized_start=1009
-  _globals['_PODSANDBOX']._serialized_end=1342
-  _globals['_PODSANDBOX_LABELSENTRY']._serialized_start=1245
-  _globals['_PODSANDBOX_LABELSENTRY']._serialized_end=1290
-  _globals['_PODSANDBOX_ANNOTATIONSENTRY']._serialized_start=1292
-  _globals['_PODSANDBOX_ANNOTATIONSENTRY']._serialized_end=1342
-  _globals['_LINUXPODSANDBOX']._serialized_start=1344
-  _globals['_LINUXPODSANDBOX']._serialized_end=1384
-  _globals['_CONTAINER']._serialized_start=1387
-  _globals['_CONTAINER']._serialized_end=1756
-  _globals['_CONTAINER_LABELSENTRY']._serialized_start=1245
-  _globals['_CONTAINER_LABELSENTRY']._serialized_end=1290
-  _globals['_CONTAINER_ANNOTATIONSENTRY']._serialized_start=1292
-  _globals['_CONTAINER_ANNOTATIONSENTRY']._serialized_end=1342
-  _globals['_LINUXCONTAINER']._serialized_start=1758
-  _globals['_LINUXCONTAINER']._serialized_end=1873
-  _globals['_LINUXRESOURCES']._serialized_start=1876
-  _globals['_LINUXRESOURCES']._serialized_end=2026
-  _globals['_LINUXMEMORY']._serialized_start=2028
-  _globals['_LINUXMEMORY']._serialized_end=2085
-  _globals['_LINUXCPU']._serialized_start=2088
-  _globals['_LINUXCPU']._serialized_end=2262
-  _globals['_HUGEPAGELIMIT']._serialized_start=2264
-  _globals['_HUGEPAGELIMIT']._serialized_end=2313
-  _globals['_CONTAINERADJUSTMENT']._serialized_start=2316
-  _globals['_CONTAINERADJUSTMENT']._serialized_end=2508
-  _globals['_CONTAINERADJUSTMENT_ANNOTATIONSENTRY']._serialized_start=1292
-  _globals['_CONTAINERADJUSTMENT_ANNOTATIONSENTRY']._serialized_end=1342
-  _globals['_LINUXADJUSTMENT']._serialized_start=2510
-  _globals['_LINUXADJUSTMENT']._serialized_end=2576
-  _globals['_CONTAINERUPDATE']._serialized_start=2578
-  _globals['_CONTAINERUPDATE']._serialized_end=2683
-  _globals['_LINUXUPDATE']._serialized_start=2685
-  _globals['_LINUXUPDATE']._serialized_end=2747
-  _globals['_OPTIONALINT']._serialized_start=2749
-  _globals['_OPTIONALINT']._serialized_end=2777
-  _globals['_OPTIONALINT64']._serialized_start=2779
-  _globals['_OPTIONALINT64']._serialized_end=2809
-  _globals['_OPTIONALUINT64']._serialized_start=2811
-  _globals['_OPTIONALUINT64']._serialized_end=2842
+  _globals['_PODSANDBOX']._serialized_end=1355
+  _globals['_PODSANDBOX_LABELSENTRY']._serialized_start=1258
+  _globals['_PODSANDBOX_LABELSENTRY']._serialized_end=1303
+  _globals['_PODSANDBOX_ANNOTATIONSENTRY']._serialized_start=1305
+  _globals['_PODSANDBOX_ANNOTATIONSENTRY']._serialized_end=1355
+  _globals['_LINUXPODSANDBOX']._serialized_start=1357
+  _globals['_LINUXPODSANDBOX']._serialized_end=1397
+  _globals['_CONTAINER']._serialized_start=1400
+  _globals['_CONTAINER']._serialized_end=1769
+  _globals['_CONTAINER_LABELSENTRY']._serialized_start=1258
+  _globals['_CONTAINER_LABELSENTRY']._serialized_end=1303
+  _globals['_CONTAINER_ANNOTATIONSENTRY']._serialized_start=1305
+  _globals['_CONTAINER_ANNOTATIONSENTRY']._serialized_end=1355
+  _globals['_LINUXCONTAINER']._serialized_start=1771
+  _globals['_LINUXCONTAINER']._serialized_end=1886
+  _globals['_LINUXRESOURCES']._serialized_start=1889
+  _globals['_LINUXRESOURCES']._serialized_end=2039
+  _globals['_LINUXMEMORY']._serialized_start=2041
+  _globals['_LINUXMEMORY']._serialized_end=2098
+  _globals['_LINUXCPU']._serialized_start=2101
+  _globals['_LINUXCPU']._serialized_end=2275
+  _globals['_HUGEPAGELIMIT']._serialized_start=2277
+  _globals['_HUGEPAGELIMIT']._serialized_end=2326
+  _globals['_CONTAINERADJUSTMENT']._serialized_start=2329
+  _globals['_CONTAINERADJUSTMENT']._serialized_end=2521
+  _globals['_CONTAINERADJUSTMENT_ANNOTATIONSENTRY']._serialized_start=1305
+  _globals['_CONTAINERADJUSTMENT_ANNOTATIONSENTRY']._serialized_end=1355
+  _globals['_LINUXADJUSTMENT']._serialized_start=2523
+  _globals['_LINUXADJUSTMENT']._serialized_end=2589
+  _globals['_CONTAINERUPDATE']._serialized_start=2591
+  _globals['_CONTAINERUPDATE']._serialized_end=2696
+  _globals['_LINUXUPDATE']._serialized_start=2698
+  _globals['_LINUXUPDATE']._serialized_end=2760
+  _globals['_OPTIONALINT']._serialized_start=2762
+  _globals['_OPTIONALINT']._serialized_end=2790
+  _globals['_OPTIONALINT64']._serialized_start=2792
+  _globals['_OPTIONALINT64']._serialized_end=2822
+  _globals['_OPTIONALUINT64']._serialized_start=2824
+  _globals['_OPTIONALUINT64']._serialized_end=2855
 # @@protoc_insertion_point(module_scope)

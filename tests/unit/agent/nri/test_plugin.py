@@ -148,6 +148,22 @@ def test_a_container_that_started_without_the_plugin_is_pinned_when_it_is_back(
     ]
 
 
+def test_a_pod_that_ended_while_the_plugin_was_away_is_none_of_its_pods(
+    runtime: PluginRuntime,
+) -> None:
+    job, own = runtime.sandbox("job"), runtime.sandbox("own")
+    db = runtime.create(own)
+    runtime.synchronize()
+    assert set(runtime.plugin.plan.sandboxes) == {job.id, own.id}
+    # The sandbox of a finished pod stays until the pod is deleted.
+    job.pid = 0
+    # Some runtimes have no process of a sandbox; they show a pod by its containers.
+    own.pid = 0
+    runtime.synchronize()
+    assert set(runtime.plugin.plan.sandboxes) == {own.id}
+    assert len(cpu_set.parse(runtime.sets(db)[0])) == 2
+
+
 def test_a_container_that_the_runtime_did_not_ask_about_is_found_and_repaired(
     runtime: PluginRuntime,
 ) -> None:
