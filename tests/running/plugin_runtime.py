@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from numalet.agent.nri.auditing import Repairs
 from numalet.agent.nri.choices import NriEvent, PinningChoice
 from numalet.agent.nri.kubelet_devices import NO_DEVICES
 from numalet.agent.nri.plugin import PinningPlugin
@@ -65,6 +66,7 @@ class PluginRuntime:
         )  # fmt: skip
         self.plugin.devices = lambda: self.devices
         self.handlers = self.plugin.handlers()
+        self.repairs = Repairs(self.plugin)
 
     def sandbox(self, name: str, parent: str = GUARANTEED, **annotations: str) -> nri.PodSandbox:
         made = sandbox(name, parent, **annotations)
@@ -109,7 +111,7 @@ class PluginRuntime:
         asked = nri.SynchronizeRequest(
             pods=self.sandboxes.values(), containers=self.containers.values()
         )
-        handlers = self.plugin.repair_handlers(lambda: found or {})
+        handlers = self.repairs.handlers(lambda: found or {})
         payload = handlers["Synchronize"](asked.SerializeToString())
         self.update(nri.SynchronizeResponse.FromString(payload).update)
 

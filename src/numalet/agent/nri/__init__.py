@@ -7,7 +7,8 @@ creates a container; the plugin decides with the engine, and answers with CPUs a
 - ``plan``: the node, its containers, and the settings that they should have. Pure.
 - ``plugin``: the handlers of one connection; they change the plan and never wait.
 - ``following``: the node's pods in the cluster, by uid.
-- ``command``: connects, reconnects, audits and repairs.
+- ``audit``, ``auditing``: the kernel against the plan, and repairs over a second connection.
+- ``command``: connects, reconnects, and runs all of it.
 
 The interface fails open: a plugin that is late or gone is skipped. The audit finds containers that
 started in the meantime. The plugin moves running containers in the answers to calls, or over a

@@ -11,7 +11,7 @@ import os
 import queue
 import signal
 import traceback
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -21,8 +21,9 @@ from numalet.agent.controller import recovery
 from numalet.agent.controller import settings as agent_settings
 from numalet.agent.controller.settings import AgentOptions, AgentSettings, RuntimeKind
 from numalet.agent.host import kubelet_containers, logs
-from numalet.agent.nri import audit, kubelet_devices, plan, serving
+from numalet.agent.nri import auditing, kubelet_devices, serving
 from numalet.agent.nri import reporting as pod_events
+from numalet.agent.nri.auditing import AuditChoice
 from numalet.agent.nri.choices import EventReason, PinningChoice
 from numalet.agent.nri.connection import RuntimeConnection
 from numalet.agent.nri.following import FollowedPods
@@ -30,12 +31,11 @@ from numalet.agent.nri.kubelet_devices import DeviceReader, KubeletDevices
 from numalet.agent.nri.metrics import PinningMetrics
 from numalet.agent.nri.plugin import PinningPlugin, Report
 from numalet.agent.nri.reporting import Reports
-from numalet.agent.nri.seen import SeenPod, Sets
+from numalet.agent.nri.seen import SeenPod
 from numalet.agent.nri.serving import PluginDoor
 from numalet.agent.publish.in_agent import AgentPublishing
 from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.config.rules import CpuPolicy, MemoryPolicy
-from numalet.core.enforcement import limits
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.machine_queries import NodeClass
@@ -55,8 +55,6 @@ USER_AGENT: Final = f"numalet-nri/{__version__}"
 _LOCK_ALL: Final = 3
 """``MCL_CURRENT | MCL_FUTURE``: pages of today and of tomorrow."""
 _PODS_WITHIN_SECONDS: Final = 10.0
-_UNSEEN_AUDITS: Final = 3
-"""Audits after which a running container that the runtime never reported means a dead session."""
 
 
 class NriOptions(Value, kw_only=True):
@@ -189,7 +187,11 @@ async def _work(
             )
             await stack.enter_async_context(publishing)
         tasks.append(group.create_task(runtime.stay_connected()))
-        tasks.append(group.create_task(_audit(options, settings, plugin, pods, runtime)))
+        rounds = auditing.follow(
+            AuditChoice(options.root, options.audit_seconds, options.proc, options.cgroups),
+            settings.premises, plugin, pods, runtime,
+        )  # fmt: skip
+        tasks.append(group.create_task(rounds))
         await stopped.wait()
         runtime.close()
         for each in tasks:
@@ -266,51 +268,3 @@ def _keep_in_memory(say: Callable[[LogLine], None]) -> None:
     if libc.mlockall(_LOCK_ALL):
         why = os.strerror(ctypes.get_errno())
         say(LogLine("The memory is not locked; answers may wait for swapped pages", {"why": why}))
-
-
-async def _audit(
-    options: NriOptions,
-    settings: AgentSettings,
-    plugin: PinningPlugin,
-    pods: FollowedPods,
-    runtime: RuntimeConnection,
-) -> None:
-    """Compare the kernel with the plan, repair, notice a dead session, and save the state."""
-    loop = asyncio.get_running_loop()
-    premises = settings.premises
-    page_sizes = limits.resolve(premises.config, premises.machine).page_sizes
-    unseen: dict[str, int] = {}
-    saved: dict[str, str] = {}
-    while True:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(options.audit_seconds):
-                await runtime.was_synchronized.wait()
-        runtime.was_synchronized.clear()
-        if not plugin.is_synchronized:
-            continue
-        plugin.note_groups((await asyncio.to_thread(audit.groups, options.cgroups)).keys())
-        members = tuple(plugin.plan.members.values())
-        found = await asyncio.to_thread(audit.differing, members, options.proc)
-        if plugin.enforces and (found or plan.updates(plugin.plan)):
-
-            def still_differing(suspected: Collection[str] = found.keys()) -> Mapping[str, Sets]:
-                members = plugin.plan.members
-                there = (members[each] for each in suspected if each in members)
-                return audit.differing(there, options.proc)
-
-            await asyncio.to_thread(runtime.repair, still_differing)
-        if not (plugin.enforces and found):
-            plugin.differing = found
-        members = tuple(plugin.plan.members.values())
-        stray = await asyncio.to_thread(audit.misplaced, members, options.cgroups, page_sizes)
-        plugin.note_misplaced(stray, loop.time())
-        strangers = pods.running - plugin.plan.members.keys()
-        unseen = {each: unseen.get(each, 0) + 1 for each in strangers}
-        if any(count >= _UNSEEN_AUDITS for count in unseen.values()):
-            unseen = {}
-            runtime.reconnect("the runtime reports no events")
-        files = plugin.plan.node.state_files()
-        if files != saved:
-            directory = state_directory.read(options.root)
-            await asyncio.to_thread(directory.write, files)
-            saved = files

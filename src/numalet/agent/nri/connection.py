@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from numalet.agent.nri.plugin import PinningPlugin
-from numalet.agent.nri.seen import Sets
 from numalet.io import os_problem
 from numalet.io.kube_api.pace import Backoff, Pace
 from numalet.io.nri import session
-from numalet.io.nri.session import RegistrationError, Session
+from numalet.io.nri.session import Handlers, RegistrationError, Session
 from numalet.io.nri.wire import WireError
 from numalet.wording.log_line import LogLine
 
@@ -84,27 +83,25 @@ class RuntimeConnection:
         if self._session is not None:
             self._session.close()
 
-    def repair(self, still_differing: Callable[[], Mapping[str, Sets]]) -> None:
+    def repair(self, given: Handlers) -> None:
         """Register a second plugin, which answers Synchronize with all changes, and end it.
 
         The runtime applies an answer while it holds its locks in the right order, which an
-        unsolicited update does not. ``still_differing`` returns what differs in the kernel. Blocks.
+        unsolicited update does not. Blocks.
         """
         try:
             connection = session.connected(self._socket)
         except OSError:
             return
         connection.settimeout(_REPAIR_SECONDS)
-        handlers = dict(self._plugin.repair_handlers(still_differing))
-        synchronize = handlers["Synchronize"]
+        synchronize = given["Synchronize"]
 
         def answered(payload: bytes) -> bytes:
             # The runtime applies the answer after it has read it.
             connection.settimeout(_APPLIED_SECONDS)
             return synchronize(payload)
 
-        handlers["Synchronize"] = answered
-        second = Session(connection, handlers)
+        second = Session(connection, {**given, "Synchronize": answered})
         with contextlib.suppress(OSError, RegistrationError, WireError):
             second.run(_REPAIR_NAME, _REPAIR_INDEX)
         second.close()

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from google.protobuf.message import Message
 
-from numalet.agent.nri import audit, plan, seen
+from numalet.agent.nri import plan, seen
 from numalet.agent.nri.audit import Misplaced
 from numalet.agent.nri.choices import (
     EVENTS,
@@ -23,7 +23,6 @@ from numalet.agent.nri.choices import (
     PinningChoice,
     PinningCounts,
     UnpinnedCause,
-    mask,
 )
 from numalet.agent.nri.deciding import Terms
 from numalet.agent.nri.kubelet_devices import NO_DEVICES, KubeletDevices
@@ -74,10 +73,9 @@ class PinningPlugin:
         """Why the plugin only observes: another program sets CPUs."""
         self.misplaced: Mapping[str, Misplaced] = {}
         """Containers with memory that stays elsewhere, and where, at the last audit."""
-        self._misplaced_since: Mapping[str, float] = {}
         self.differing: Mapping[str, Sets] = {}
         """What the kernel allows more than the plan, at the last audit."""
-        self._groups: set[str] = set()
+        self.groups: set[str] = set()
         """Of members and sandboxes, the ids that have or had a cgroup."""
         self._is_containerd = False
         self._manifests = manifests
@@ -108,95 +106,28 @@ class PinningPlugin:
             NriEvent.REMOVE_CONTAINER: "RemoveContainer",
         }
         return {
-            "Configure": self._timed(nri.ConfigureRequest, self._configure),
-            "Synchronize": self._timed(nri.SynchronizeRequest, self._synchronizer()),
-            "CreateContainer": self._timed(nri.ContainerRequest, self._create),
-            "UpdateContainer": self._timed(nri.ContainerRequest, self._update),
-            "StopContainer": self._timed(nri.ContainerRequest, self._stop),
-            "StateChange": self._timed(nri.StateChangeEvent, self._state_changed),
+            "Configure": self.answering(nri.ConfigureRequest, self._configure),
+            "Synchronize": self.answering(nri.SynchronizeRequest, self._synchronizer()),
+            "CreateContainer": self.answering(nri.ContainerRequest, self._create),
+            "UpdateContainer": self.answering(nri.ContainerRequest, self._update),
+            "StopContainer": self.answering(nri.ContainerRequest, self._stop),
+            "StateChange": self.answering(nri.StateChangeEvent, self._state_changed),
             "Shutdown": lambda payload: b"",
             **{
-                method: self._timed(nri.ContainerRequest, self._event_handler(event))
+                method: self.answering(nri.ContainerRequest, self._event_handler(event))
                 for event, method in by_event.items()
             },
         }
 
-    def repair_handlers(self, still_differing: Callable[[], Mapping[str, Sets]]) -> Handlers:
-        """Handlers of a second connection that answers Synchronize with all repairs.
-
-        ``still_differing`` returns containers that the kernel allows more than the plan. It is
-        called when the runtime asks: by then the runtime has applied all earlier answers.
-        """
-
-        def configure(request: nri.ConfigureRequest) -> Message:
-            return nri.ConfigureResponse(events=mask(NriEvent.REMOVE_POD_SANDBOX))
-
-        def repair(pods: object, containers: Iterable[SeenContainer]) -> Message:
-            found = still_differing()
-            self._differ(found)
-            in_force = {each.id: each.in_force for each in containers} | dict(found)
-            self.plan = plan.observed(self.plan, in_force)
-            changes = plan.updates(self.plan)
-            self.counts.repaired += len(changes)
-            return nri.SynchronizeResponse(update=self._updates(changes))
-
-        return {
-            "Configure": self._timed(nri.ConfigureRequest, configure),
-            "Synchronize": self._timed(
-                nri.SynchronizeRequest, _Parts(self.choice.permissions, repair)
-            ),
-            "StateChange": lambda payload: b"",
-            "RemovePodSandbox": lambda payload: b"",
-            "Shutdown": lambda payload: b"",
-        }
-
-    def _differ(self, found: Mapping[str, Sets]) -> None:
-        """Count and report containers that the kernel allows more than the plan."""
-        new = found.keys() - self.differing.keys()
-        self.differing = found
-        for each in new & self.plan.members.keys():
-            self._unpinned(self.plan.members[each].seen, UnpinnedCause.AUDIT)
-
-    def note_groups(self, found: Collection[str]) -> None:
-        """Release what sandboxes and containers hold whose cgroup was there and is gone.
-
-        containerd that was started again does not report the end of what ran before.
-        """
-        if not found:
-            return
-        with self.lock:
-            known = {*self.plan.members, *self.plan.sandboxes}
-            self._groups = known & self._groups.union(found)
-            gone = self._groups.difference(found)
-            for each in gone:
-                self.plan = plan.container_ended(self.plan, each)
-            used = {each.seen.pod.sandbox_id for each in self.plan.members.values()}
-            for each in gone - used:
-                self.plan = plan.sandbox_ended(self.plan, each)
-
-    def note_misplaced(self, found: Mapping[str, Misplaced], now: float) -> None:
-        """Count and report containers with memory that stays on other NUMA nodes than planned."""
-        with self.lock:
-            since = {each: self._misplaced_since.get(each, now) for each in found}
-            stays = {each for each in since if now - since[each] >= audit.SETTLED_SECONDS}
-            new = (stays - self.misplaced.keys()) & self.plan.members.keys()
-            self._misplaced_since = since
-            self.misplaced = {each: found[each] for each in stays}
-            self.counts.misplaced += len(new)
-            for each in sorted(new):
-                container = self.plan.members[each].seen
-                text = f"container {container.name} {found[each].text}"
-                self._warn(container.pod, text, EventReason.MISPLACED)
-
-    def _unpinned(self, container: SeenContainer, cause: UnpinnedCause) -> None:
+    def report_unpinned(self, container: SeenContainer, cause: UnpinnedCause) -> None:
         """Count and report a container that runs without its settings."""
         if not self.enforces:
             return
         self.counts.unpinned_starts[cause.value] += 1
         text = f"container {container.name} {cause.text}"
-        self._warn(container.pod, text, EventReason.UNPINNED)
+        self.warn(container.pod, text, EventReason.UNPINNED)
 
-    def _warn(self, pod: SeenPod, text: str, reason: EventReason) -> None:
+    def warn(self, pod: SeenPod, text: str, reason: EventReason) -> None:
         """Write to the log and report an event of a pod."""
         self._say(LogLine(reason.value, {"pod": str(pod), "why": text}, is_error=True))
         self._report(pod, text, reason)
@@ -204,9 +135,9 @@ class PinningPlugin:
     def _begun(self, pod: SeenPod) -> None:
         self.announced(pod)
         for each in pod.choice.findings:
-            self._warn(pod, str(each), EventReason.ANNOTATION_IGNORED)
+            self.warn(pod, str(each), EventReason.ANNOTATION_IGNORED)
 
-    def _timed(self, kind: type[Q], handle: Callable[[Q], Message]) -> Callable[[bytes], bytes]:
+    def answering(self, kind: type[Q], handle: Callable[[Q], Message]) -> Callable[[bytes], bytes]:
         def handler(payload: bytes) -> bytes:
             began = time.monotonic()
             request = kind.FromString(payload)
@@ -241,8 +172,8 @@ class PinningPlugin:
             )
             if self._is_containerd:
                 # It gives sandboxes a cgroup, too.
-                self._groups.update(each.sandbox_id for each in pods if each.qos_class)
-                self._groups.update(
+                self.groups.update(each.sandbox_id for each in pods if each.qos_class)
+                self.groups.update(
                     each.id for each in containers if each.pid and each.pod.qos_class
                 )
             for sandbox_id, pod in self.plan.sandboxes.items():
@@ -251,14 +182,14 @@ class PinningPlugin:
             self.is_synchronized = True
             self.synchronized()
             for each in plan.unpinned(self.plan):
-                self._unpinned(each.seen, UnpinnedCause.NOT_CONNECTED)
+                self.report_unpinned(each.seen, UnpinnedCause.NOT_CONNECTED)
             for container in containers:
                 key = ContainerKey(container.pod.uid, container.name)
                 if key in self.plan.refused and key not in refused:
-                    self._unpinned(container, UnpinnedCause.NO_ROOM)
-            return nri.SynchronizeResponse(update=self._updates(plan.updates(self.plan)))
+                    self.report_unpinned(container, UnpinnedCause.NO_ROOM)
+            return nri.SynchronizeResponse(update=self.updates(plan.updates(self.plan)))
 
-        return _Parts(self.choice.permissions, synchronize)
+        return Parts(self.choice.permissions, synchronize)
 
     def _create(self, request: nri.ContainerRequest) -> Message:
         container = self._seen(request.container, request.pod)
@@ -278,7 +209,7 @@ class PinningPlugin:
                 self.plan = plan.with_refusal(self.plan, container, result.refused)
                 text = f"numalet: no room for {container.pod} on this node: {why}"
                 raise CallError(session.FAILED_PRECONDITION, text)
-            self._unpinned(container, UnpinnedCause.NO_ROOM)
+            self.report_unpinned(container, UnpinnedCause.NO_ROOM)
         else:
             outcome = "shared" if result.record is None else "placed"
             self.counts.containers[outcome] += 1
@@ -293,7 +224,7 @@ class PinningPlugin:
             adjust.linux.resources.CopyFrom(seen.resources_of(result.wanted))
         if result.record is not None:
             adjust.annotations[seen.RECORD] = seen.record_text(result.record)
-        updates = self._updates(plan.updates(self.plan))
+        updates = self.updates(plan.updates(self.plan))
         return nri.CreateContainerResponse(adjust=adjust, update=updates)
 
     def _seen(self, container: nri.Container, pod: nri.PodSandbox) -> SeenContainer:
@@ -305,7 +236,7 @@ class PinningPlugin:
         for resource in result.unknown_devices:
             self.counts.unknown_devices += 1
             text = f"its {resource} was not known in time: CPUs and memory may be far from it"
-            self._warn(container.pod, text, EventReason.DEVICES_UNKNOWN)
+            self.warn(container.pod, text, EventReason.DEVICES_UNKNOWN)
         return result
 
     def _update(self, request: nri.ContainerRequest) -> Message:
@@ -313,11 +244,11 @@ class PinningPlugin:
         asked = seen.sets(request.linux_resources)
         if not asked.is_empty:
             self.plan = plan.observed(self.plan, {request.container.id: asked})
-        return nri.UpdatesResponse(update=self._updates(plan.updates(self.plan)))
+        return nri.UpdatesResponse(update=self.updates(plan.updates(self.plan)))
 
     def _stop(self, request: nri.ContainerRequest) -> Message:
         self.plan = plan.container_ended(self.plan, request.container.id)
-        return nri.UpdatesResponse(update=self._updates(plan.updates(self.plan)))
+        return nri.UpdatesResponse(update=self.updates(plan.updates(self.plan)))
 
     def _state_changed(self, request: nri.StateChangeEvent) -> Message:
         try:
@@ -354,9 +285,9 @@ class PinningPlugin:
         self.plan = self._decided(container).plan
         self.plan = plan.observed(self.plan, {container.id: container.in_force})
         self.plan = plan.started(self.plan, container.id, container.pid)
-        self._unpinned(container, UnpinnedCause.NOT_ASKED)
+        self.report_unpinned(container, UnpinnedCause.NOT_ASKED)
 
-    def _updates(self, changes: Mapping[str, Sets]) -> list[nri.ContainerUpdate]:
+    def updates(self, changes: Mapping[str, Sets]) -> list[nri.ContainerUpdate]:
         """Return the changes for an answer; the runtime applies them after it."""
         if not self.enforces:
             return []
@@ -372,7 +303,7 @@ class PinningPlugin:
         ]
 
 
-class _Parts:
+class Parts:
     """Collects the parts of a Synchronize request, and answers the last one."""
 
     def __init__(

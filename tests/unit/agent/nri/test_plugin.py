@@ -200,16 +200,16 @@ def test_what_ends_without_a_call_of_the_runtime_is_released(runtime: PluginRunt
     web = runtime.create(runtime.sandbox("web", BURSTABLE), cpu=1)
     pod = runtime.sandbox("db")
     db = runtime.create(pod)
-    runtime.plugin.note_groups({pod.id, db.id})
+    runtime.repairs.note_groups({pod.id, db.id})
     # A sandbox without a cgroup of its own never ends this way, nor do containers that just began.
     began = runtime.create(runtime.sandbox("began"))
-    runtime.plugin.note_groups({pod.id})
+    runtime.repairs.note_groups({pod.id})
     assert db.id not in runtime.plugin.plan.members
     runtime.repair()
     held = [cpu_set.parse(runtime.sets(each)[0]) for each in (began, db)]
     assert cpu_set.parse(runtime.sets(web)[0]) == cpu_set.parse(EVERY_CPU) - held[0] - held[1]
     del runtime.containers[db.id]
-    runtime.plugin.note_groups({"another"})
+    runtime.repairs.note_groups({"another"})
     runtime.repair()
     assert cpu_set.parse(runtime.sets(web)[0]) == cpu_set.parse(EVERY_CPU) - held[0]
 
@@ -217,12 +217,12 @@ def test_what_ends_without_a_call_of_the_runtime_is_released(runtime: PluginRunt
 def test_a_sandbox_with_a_container_that_runs_has_not_ended(runtime: PluginRuntime) -> None:
     pod = runtime.sandbox("db")
     db = runtime.create(pod)
-    runtime.plugin.note_groups({pod.id, db.id})
-    runtime.plugin.note_groups({db.id})
+    runtime.repairs.note_groups({pod.id, db.id})
+    runtime.repairs.note_groups({db.id})
     # Where no cgroup is found at all, nothing is known of any.
-    runtime.plugin.note_groups(set())
+    runtime.repairs.note_groups(set())
     assert pod.id in runtime.plugin.plan.sandboxes
-    runtime.plugin.note_groups({"another"})
+    runtime.repairs.note_groups({"another"})
     assert runtime.plugin.plan.sandboxes == {}
     assert runtime.plugin.plan.node.snapshot.pods == {}
 
@@ -237,7 +237,7 @@ def test_what_ends_between_a_registration_and_the_audit_is_released(
     asked = nri.ConfigureRequest(runtime_name=name)
     runtime.handlers["Configure"](asked.SerializeToString())
     runtime.synchronize()
-    runtime.plugin.note_groups({"another"})
+    runtime.repairs.note_groups({"another"})
     # Sandboxes of another runtime may have no cgroup of their own.
     assert (pod.id in runtime.plugin.plan.sandboxes) is is_kept
 
@@ -245,11 +245,11 @@ def test_what_ends_between_a_registration_and_the_audit_is_released(
 def test_memory_that_stays_elsewhere_is_reported_once(runtime: PluginRuntime) -> None:
     app = runtime.create(runtime.sandbox("db"))
     found = {app.id: Misplaced({1: 3 << 20}, frozenset({0}), is_v1=False)}
-    runtime.plugin.note_misplaced(found, 100.0)
+    runtime.repairs.note_misplaced(found, 100.0)
     assert runtime.plugin.misplaced_bytes == 0
     # The kernel's figures may still be those from before a repair.
-    runtime.plugin.note_misplaced(found, 100.0 + SETTLED_SECONDS)
-    runtime.plugin.note_misplaced(found, 200.0)
+    runtime.repairs.note_misplaced(found, 100.0 + SETTLED_SECONDS)
+    runtime.repairs.note_misplaced(found, 200.0)
     assert runtime.plugin.misplaced_bytes == 3 << 20
     assert runtime.plugin.counts.misplaced == 1
     assert runtime.told == [
@@ -257,11 +257,11 @@ def test_memory_that_stays_elsewhere_is_reported_once(runtime: PluginRuntime) ->
         "of 0: the kernel moves pages only when a container's NUMA nodes change, and these "
         "stayed; a restart of the container places all of it"
     ]
-    runtime.plugin.note_misplaced({}, 201.0)
+    runtime.repairs.note_misplaced({}, 201.0)
     assert runtime.plugin.misplaced_bytes == 0
     # It may happen to the same container again.
-    runtime.plugin.note_misplaced(found, 202.0)
-    runtime.plugin.note_misplaced(found, 300.0)
+    runtime.repairs.note_misplaced(found, 202.0)
+    runtime.repairs.note_misplaced(found, 300.0)
     assert runtime.plugin.counts.misplaced == 2
 
 
@@ -314,7 +314,7 @@ def test_parts_of_a_large_list_are_one_list(runtime: PluginRuntime) -> None:
 def test_it_asks_for_the_events_it_handles_and_never_for_all(runtime: PluginRuntime) -> None:
     payload = runtime.handlers["Configure"](nri.ConfigureRequest().SerializeToString())
     assert nri.ConfigureResponse.FromString(payload).events == EVENTS == 0x6CF
-    repairing = runtime.plugin.repair_handlers(dict)["Configure"](b"")
+    repairing = runtime.repairs.handlers(dict)["Configure"](b"")
     assert nri.ConfigureResponse.FromString(repairing).events == 4
     assert mask(NriEvent.REMOVE_POD_SANDBOX) == 4
 
