@@ -18,6 +18,7 @@ from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.io.documents.kubelet import kubelet_config
 from numalet.io.rpc import nri_v1alpha1_pb2 as nri
+from numalet.wording.log_line import LogLine
 from running import agents
 from running.fake_runtime import GUARANTEED, container, event, request, sandbox
 
@@ -48,7 +49,7 @@ class PluginRuntime:
 
     def __init__(self, choice: PinningChoice, manifests: dict[str, Pod] | None = None) -> None:
         self.manifests = manifests or {}
-        self.said: list[str] = []
+        self.lines: list[LogLine] = []
         self.told: list[str] = []
         self.choice = choice
         self.devices = NO_DEVICES
@@ -56,12 +57,16 @@ class PluginRuntime:
         self.containers: dict[str, nri.Container] = {}
         self.begin()
 
+    @property
+    def said(self) -> list[str]:
+        return [each.message for each in self.lines]
+
     def begin(self) -> None:
         """Start a plugin that knows nothing yet."""
         node = empty_node()
         self.plugin = PinningPlugin(
             node, node.snapshot, self.choice, lambda: self.manifests,
-            lambda line: self.said.append(line.message),
+            self.lines.append,
             lambda pod, text, reason: self.told.append(f"{reason.value} {pod}: {text}"),
         )  # fmt: skip
         self.plugin.devices = lambda: self.devices

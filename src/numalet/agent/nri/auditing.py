@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -64,8 +64,8 @@ class Repairs:
 
         parts = Parts(plugin.choice.permissions, repair)
         return {
-            "Configure": plugin.answering(nri.ConfigureRequest, configure),
-            "Synchronize": plugin.answering(nri.SynchronizeRequest, parts),
+            "Configure": plugin.answering("Configure", nri.ConfigureRequest, configure),
+            "Synchronize": plugin.answering("Synchronize", nri.SynchronizeRequest, parts),
             "StateChange": lambda payload: b"",
             "RemovePodSandbox": lambda payload: b"",
             "Shutdown": lambda payload: b"",
@@ -113,49 +113,72 @@ class Repairs:
                 plugin.warn(container.pod, text, EventReason.MISPLACED)
 
 
-async def follow(
-    choice: AuditChoice,
-    premises: Premises,
-    plugin: PinningPlugin,
-    pods: FollowedPods,
-    runtime: RuntimeConnection,
-) -> None:
-    """Audit every few seconds and after each registration, forever."""
-    loop = asyncio.get_running_loop()
-    repairs = Repairs(plugin)
-    page_sizes = limits.resolve(premises.config, premises.machine).page_sizes
-    unseen: dict[str, int] = {}
-    saved: dict[str, str] = {}
-    while True:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(choice.seconds):
-                await runtime.was_synchronized.wait()
-        runtime.was_synchronized.clear()
-        if not plugin.is_synchronized:
-            continue
-        repairs.note_groups((await asyncio.to_thread(audit.groups, choice.cgroups)).keys())
+class AuditRounds:
+    """Audits every few seconds and after each registration."""
+
+    def __init__(
+        self,
+        choice: AuditChoice,
+        premises: Premises,
+        plugin: PinningPlugin,
+        pods: FollowedPods,
+        runtime: RuntimeConnection,
+    ) -> None:
+        self._choice = choice
+        self._page_sizes = limits.resolve(premises.config, premises.machine).page_sizes
+        self._plugin = plugin
+        self._pods = pods
+        self._runtime = runtime
+        self._repairs = Repairs(plugin)
+        self._unseen: dict[str, int] = {}
+        self._saved: dict[str, str] = {}
+
+    async def follow(self) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._choice.seconds):
+                    await self._runtime.was_synchronized.wait()
+            self._runtime.was_synchronized.clear()
+            if self._plugin.is_synchronized:
+                found = await asyncio.to_thread(audit.groups, self._choice.cgroups)
+                self._repairs.note_groups(found.keys())
+                await self._repair()
+                await self._look_for_pages()
+                self._look_for_strangers()
+                await self._save()
+
+    async def _repair(self) -> None:
+        plugin, proc = self._plugin, self._choice.proc
         members = tuple(plugin.plan.members.values())
-        found = await asyncio.to_thread(audit.differing, members, choice.proc)
+        found = await asyncio.to_thread(audit.differing, members, proc)
         if plugin.enforces and (found or plan.updates(plugin.plan)):
 
-            def still_differing(suspected: Collection[str] = found.keys()) -> Mapping[str, Sets]:
+            def still_differing() -> Mapping[str, Sets]:
                 members = plugin.plan.members
-                there = (members[each] for each in suspected if each in members)
-                return audit.differing(there, choice.proc)
+                there = (members[each] for each in found if each in members)
+                return audit.differing(there, proc)
 
-            await asyncio.to_thread(runtime.repair, repairs.handlers(still_differing))
+            await asyncio.to_thread(self._runtime.repair, self._repairs.handlers(still_differing))
         if not (plugin.enforces and found):
             plugin.differing = found
-        members = tuple(plugin.plan.members.values())
-        stray = await asyncio.to_thread(audit.misplaced, members, choice.cgroups, page_sizes)
-        repairs.note_misplaced(stray, loop.time())
-        strangers = pods.running - plugin.plan.members.keys()
-        unseen = {each: unseen.get(each, 0) + 1 for each in strangers}
-        if any(count >= _UNSEEN_AUDITS for count in unseen.values()):
-            unseen = {}
-            runtime.reconnect("the runtime reports no events")
-        files = plugin.plan.node.state_files()
-        if files != saved:
-            directory = state_directory.read(choice.root)
+
+    async def _look_for_pages(self) -> None:
+        members = tuple(self._plugin.plan.members.values())
+        places = self._choice.cgroups, self._page_sizes
+        found = await asyncio.to_thread(audit.misplaced, members, *places)
+        self._repairs.note_misplaced(found, asyncio.get_running_loop().time())
+
+    def _look_for_strangers(self) -> None:
+        """Connect again if containers run that the runtime never reported."""
+        strangers = self._pods.running - self._plugin.plan.members.keys()
+        self._unseen = {each: self._unseen.get(each, 0) + 1 for each in strangers}
+        if any(count >= _UNSEEN_AUDITS for count in self._unseen.values()):
+            self._unseen = {}
+            self._runtime.reconnect("the runtime reports no events")
+
+    async def _save(self) -> None:
+        files = self._plugin.plan.node.state_files()
+        if files != self._saved:
+            directory = state_directory.read(self._choice.root)
             await asyncio.to_thread(directory.write, files)
-            saved = files
+            self._saved = files

@@ -84,6 +84,8 @@ class PinningCounts(Mutable):
     """Created containers by outcome: placed, shared, refused."""
     unpinned_starts: Counter[str] = field(default_factory=Counter)
     """By the value of ``UnpinnedCause``."""
+    failures: Counter[str] = field(default_factory=Counter)
+    """Exceptions by call of the runtime, or by task."""
     repaired: int = 0
     misplaced: int = 0
     unknown_devices: int = 0

@@ -11,7 +11,7 @@ import os
 import queue
 import signal
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -21,9 +21,9 @@ from numalet.agent.controller import recovery
 from numalet.agent.controller import settings as agent_settings
 from numalet.agent.controller.settings import AgentOptions, AgentSettings, RuntimeKind
 from numalet.agent.host import kubelet_containers, logs
-from numalet.agent.nri import auditing, kubelet_devices, serving
+from numalet.agent.nri import kubelet_devices, serving
 from numalet.agent.nri import reporting as pod_events
-from numalet.agent.nri.auditing import AuditChoice
+from numalet.agent.nri.auditing import AuditChoice, AuditRounds
 from numalet.agent.nri.choices import EventReason, PinningChoice
 from numalet.agent.nri.connection import RuntimeConnection
 from numalet.agent.nri.following import FollowedPods
@@ -55,6 +55,7 @@ USER_AGENT: Final = f"numalet-nri/{__version__}"
 _LOCK_ALL: Final = 3
 """``MCL_CURRENT | MCL_FUTURE``: pages of today and of tomorrow."""
 _PODS_WITHIN_SECONDS: Final = 10.0
+_AGAIN_SECONDS: Final = 1.0
 
 
 class NriOptions(Value, kw_only=True):
@@ -167,7 +168,7 @@ async def _work(
         await stack.enter_async_context(serving.served(door, options.root, partial(_say_bug, say)))
         stack.callback(runtime.close)
         group = await stack.enter_async_context(together())
-        tasks = [group.create_task(door.stay_current())]
+        tasks = [group.create_task(kept(plugin, "view", door.stay_current))]
         if options.access is not None:
             api = await stack.enter_async_context(client.opened(options.access, USER_AGENT))
             tasks.append(group.create_task(pods.follow(api, settings.node_name, say)))
@@ -179,7 +180,8 @@ async def _work(
                     await pods.are_known.wait()
         # The containers that already run are decided on with their devices.
         await devices.read()
-        tasks.append(group.create_task(devices.follow(options.audit_seconds, devices_changed)))
+        reading = partial(devices.follow, options.audit_seconds, devices_changed)
+        tasks.append(group.create_task(kept(plugin, "devices", reading)))
         devices_changed(devices.latest)
         if options.publish is not None:
             publishing = options.publish(
@@ -187,15 +189,25 @@ async def _work(
             )
             await stack.enter_async_context(publishing)
         tasks.append(group.create_task(runtime.stay_connected()))
-        rounds = auditing.follow(
+        rounds = AuditRounds(
             AuditChoice(options.root, options.audit_seconds, options.proc, options.cgroups),
             settings.premises, plugin, pods, runtime,
         )  # fmt: skip
-        tasks.append(group.create_task(rounds))
+        tasks.append(group.create_task(kept(plugin, "audit", rounds.follow)))
         await stopped.wait()
         runtime.close()
         for each in tasks:
             each.cancel()
+
+
+async def kept(plugin: PinningPlugin, name: str, work: Callable[[], Awaitable[None]]) -> None:
+    """Run what never ends, and begin it again if it fails."""
+    while True:
+        try:
+            await work()
+        except Exception as bug:
+            plugin.note_failure(name, bug)
+            await asyncio.sleep(_AGAIN_SECONDS)
 
 
 def _plugin(

@@ -37,6 +37,14 @@ class PinningMetrics(Collector):
         for cause, count in counts.unpinned_starts.items():
             unpinned.add_metric((cause,), count)
         yield unpinned
+        failures = CounterMetricFamily(
+            "numalet_nri_failures",
+            "Calls of the runtime, and rounds of the audit, that failed in the plugin.",
+            labels=("in",),
+        )
+        for place, count in counts.failures.items():
+            failures.add_metric((place,), count)
+        yield failures
         yield CounterMetricFamily(
             "numalet_nri_repairs",
             "Containers that were given their settings later.",

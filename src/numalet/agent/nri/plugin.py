@@ -2,6 +2,14 @@
 
 A runtime holds one lock over all calls of a node, and skips a plugin that answers after two
 seconds. No handler reads a file, waits for another thread's work, or writes a log line itself.
+
+An exception in a handler is a mistake of numalet. If it ended the connection, every container of
+the node would start unpinned. So the plan stays as it was before the call, and the answer is
+
+- an error to CreateContainer where the plugin refuses pods without room: the kubelet reports it for
+  this one container, and tries again;
+- an error to Configure and Synchronize, which begin a connection: the runtime ends it;
+- empty to every other call: an error would stop the runtime's own work.
 """
 
 from __future__ import annotations
@@ -9,7 +17,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 
@@ -41,6 +49,9 @@ from numalet.wording.log_line import LogLine
 
 Q = TypeVar("Q", bound=Message)
 Report = Callable[[SeenPod, str, EventReason], None]
+
+_CREATE: Final = "CreateContainer"
+_BEGINNING: Final = ("Configure", "Synchronize")
 
 
 class PinningPlugin:
@@ -87,6 +98,11 @@ class PinningPlugin:
         """Whether the plugin changes containers."""
         return self.choice.mode is not Mode.AUDIT and not self.foreign
 
+    @property
+    def refuses(self) -> bool:
+        """Whether the plugin may refuse containers."""
+        return self.enforces and self.choice.mode is Mode.ENFORCE
+
     def observe_only(self, why: str) -> None:
         """Change nothing from now on: another program sets CPUs or NUMA nodes."""
         if why != self.foreign:
@@ -106,15 +122,19 @@ class PinningPlugin:
             NriEvent.REMOVE_CONTAINER: "RemoveContainer",
         }
         return {
-            "Configure": self.answering(nri.ConfigureRequest, self._configure),
-            "Synchronize": self.answering(nri.SynchronizeRequest, self._synchronizer()),
-            "CreateContainer": self.answering(nri.ContainerRequest, self._create),
-            "UpdateContainer": self.answering(nri.ContainerRequest, self._update),
-            "StopContainer": self.answering(nri.ContainerRequest, self._stop),
-            "StateChange": self.answering(nri.StateChangeEvent, self._state_changed),
+            "Configure": self.answering("Configure", nri.ConfigureRequest, self._configure),
+            "Synchronize": self.answering(
+                "Synchronize", nri.SynchronizeRequest, self._synchronizer()
+            ),
+            _CREATE: self.answering(_CREATE, nri.ContainerRequest, self._create),
+            "UpdateContainer": self.answering(
+                "UpdateContainer", nri.ContainerRequest, self._update
+            ),
+            "StopContainer": self.answering("StopContainer", nri.ContainerRequest, self._stop),
+            "StateChange": self.answering("StateChange", nri.StateChangeEvent, self._state_changed),
             "Shutdown": lambda payload: b"",
             **{
-                method: self.answering(nri.ContainerRequest, self._event_handler(event))
+                method: self.answering(method, nri.ContainerRequest, self._event_handler(event))
                 for event, method in by_event.items()
             },
         }
@@ -137,13 +157,23 @@ class PinningPlugin:
         for each in pod.choice.findings:
             self.warn(pod, str(each), EventReason.ANNOTATION_IGNORED)
 
-    def answering(self, kind: type[Q], handle: Callable[[Q], Message]) -> Callable[[bytes], bytes]:
+    def answering(
+        self, method: str, kind: type[Q], handle: Callable[[Q], Message]
+    ) -> Callable[[bytes], bytes]:
+        """Return a handler that answers one call at a time, also if ``handle`` fails."""
+
         def handler(payload: bytes) -> bytes:
             began = time.monotonic()
             request = kind.FromString(payload)
             with self.lock:
+                before = self.plan
                 try:
                     return handle(request).SerializeToString()
+                except CallError:
+                    raise
+                except Exception as bug:
+                    self.plan = before
+                    return self._failed(method, bug)
                 finally:
                     spent = time.monotonic() - began
                     self.counts.calls += 1
@@ -151,6 +181,20 @@ class PinningPlugin:
                     self.counts.longest_call_seconds = max(self.counts.longest_call_seconds, spent)
 
         return handler
+
+    def note_failure(self, of: str, bug: Exception) -> None:
+        """Count and log a mistake of numalet: in a call of the runtime, or in a task of its own."""
+        self.counts.failures[of] += 1
+        keys = {"in": of, "why": f"{type(bug).__name__}: {bug}", "at": _place(bug)}
+        self._say(LogLine("Failed, and goes on", keys, is_error=True))
+
+    def _failed(self, method: str, bug: Exception) -> bytes:
+        """Return the answer to a call that failed."""
+        self.note_failure(method, bug)
+        refuses = self.refuses and self.choice.no_room is NoRoom.REJECT
+        if method in _BEGINNING or (method == _CREATE and refuses):
+            raise CallError(session.INTERNAL, f"numalet: {method} failed: {bug}")
+        return b""
 
     def _configure(self, request: nri.ConfigureRequest) -> Message:
         keys = {"runtime": request.runtime_name, "version": request.runtime_version}
@@ -204,8 +248,7 @@ class PinningPlugin:
             why = plan.why(result.refused)
             self._say(LogLine("No room", {**keys, "why": why}, is_error=True))
             no_room = container.pod.choice.no_room or self.choice.no_room
-            rejects = self.enforces and self.choice.mode is Mode.ENFORCE
-            if rejects and no_room is NoRoom.REJECT:
+            if self.refuses and no_room is NoRoom.REJECT:
                 self.plan = plan.with_refusal(self.plan, container, result.refused)
                 text = f"numalet: no room for {container.pod} on this node: {why}"
                 raise CallError(session.FAILED_PRECONDITION, text)
@@ -331,3 +374,11 @@ class Parts:
             if each.pod_sandbox_id in by_id
         ]
         return self._handle([seen.pod(each, self._permissions) for each in pods], containers)
+
+
+def _place(bug: Exception) -> str:
+    """Return the file and the line that raised an exception."""
+    trace = bug.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return "" if trace is None else f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
