@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from numalet.cli import output, streams
 from numalet.cli.agent_client import EXITS, OWN_API, AgentChoice
@@ -28,6 +28,12 @@ pods are those of its state files, and READY counts the containers that were fou
 agent, the table lists the commands of 'numalet run', with -o json also by process and command.
 
 {EXITS}"""
+
+
+_NO_PODS: Final = "No pods. Give one to the agent with 'numalet apply -f FILE'."
+_NO_PODS_OF_KUBELET: Final = (
+    "No pods. They come from the kubelet of this node, after 'kubectl apply -f FILE' for example."
+)
 
 
 class Form(StrEnum):
@@ -105,9 +111,12 @@ def _print_table(
 
     from numalet.cli.ps_view import PodTable
 
-    if not listed["items"] and not watch:
-        output.say("No pods. Give one to the agent with 'numalet apply -f FILE'.")
-    left = "" if watch else _left_behind(client)
+    left = ""
+    if not watch:
+        (state,) = client.get(f"{OWN_API}/nodestates")["items"]
+        left = _left_behind(state)
+        if not listed["items"]:
+            output.say(_NO_PODS if state["standing"] == "enforcing" else _NO_PODS_OF_KUBELET)
     table = PodTable(listed["items"], datetime.now(UTC), is_wide=is_wide)
     if listed["items"]:
         output.print_drawn(table.text(listed["items"]))
@@ -120,14 +129,13 @@ def _print_table(
             streams.flush()
 
 
-def _left_behind(client: AgentClient) -> str:
+def _left_behind(state: Mapping[str, Any]) -> str:
     """Describe allocations of deleted or rejected pods.
 
     They exist only in exact mode, as in a kubelet.
     """
     from numalet.cli.ps_view import left_behind
 
-    (state,) = client.get(f"{OWN_API}/nodestates")["items"]
     lines = left_behind(state)
     if state["standing"] == "observing" or not lines:
         return ""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
 
-from numalet.cli import top_view
+from numalet.agent.servers.door import OwnershipMode
+from numalet.cli import main, output, top_view
+from numalet.cli.agent_client import AgentChoice
 from numalet.cli.ps_view import PodTable
 
 NOW: Final = datetime(2026, 11, 28, tzinfo=UTC)
@@ -69,3 +73,30 @@ def test_a_screen_of_top_fits(columns: int) -> None:
     assert max(map(len, screen.lines)) <= columns
     assert len(screen.lines) == 40
     assert " ".join(screen.lines).split()[-2:] == ["/", "filter"]
+
+
+@pytest.mark.parametrize(
+    ("standing", "how"),
+    [
+        (OwnershipMode.ENFORCING, "Give one to the agent with 'numalet apply -f FILE'."),
+        (OwnershipMode.OBSERVING, "They come from the kubelet of this node"),
+        (OwnershipMode.PINNING, "They come from the kubelet of this node"),
+        (OwnershipMode.AUDITING, "They come from the kubelet of this node"),
+    ],
+)
+def test_without_pods_it_says_how_pods_come(
+    standing: OwnershipMode, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(output, "say", said.append)
+    listed = {"items": [], "metadata": {"resourceVersion": "1"}}
+    state: dict[str, Any] = {"standing": standing.value, "leftBehind": []}
+    answers: dict[str, Any] = {"podplacements": listed, "nodestates": {"items": [state]}}
+
+    def get(path: str) -> Any:
+        return answers[path.rpartition("/")[2]]
+
+    monkeypatch.setattr(AgentChoice, "client", lambda self: nullcontext(SimpleNamespace(get=get)))
+    assert main.run(["ps"]) == 0
+    (line,) = said
+    assert line.startswith(f"No pods. {how}")

@@ -138,7 +138,7 @@ class PluginDoor:
         return AgentView(
             node_name=self._settings.node_name,
             node=state.node,
-            standing=OwnershipMode.ENFORCING if of.is_enforcing else OwnershipMode.AUDITING,
+            standing=OwnershipMode.PINNING if of.is_enforcing else OwnershipMode.AUDITING,
             level=GuaranteeLevel.KERNEL if of.is_enforcing else GuaranteeLevel.NONE,
             started_at=self._started_at,
             node_created_at=self._started_at,

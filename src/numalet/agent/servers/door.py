@@ -27,7 +27,9 @@ class OwnershipMode(Enum):
     OBSERVING = "observing"
     """Another manager owns CPUs or memory: the agent only reads and reports."""
     AUDITING = "auditing"
-    """A runtime plugin decides and reports, and changes nothing."""
+    """A runtime plugin decides on a kubelet's pods and reports, and changes nothing."""
+    PINNING = "pinning"
+    """A runtime plugin pins the containers of a kubelet's pods."""
 
 
 class AgentView(Value, kw_only=True):

@@ -44,7 +44,7 @@ def test_a_view_follows_the_plan(chosen: AgentSettings) -> None:
     runtime.synchronize()
     runtime.create(runtime.sandbox("db"))
     view = door.view()
-    assert (view.standing, view.level) == (OwnershipMode.ENFORCING, GuaranteeLevel.KERNEL)
+    assert (view.standing, view.level) == (OwnershipMode.PINNING, GuaranteeLevel.KERNEL)
     assert view.ready
     assert [*view.records] == ["uid-db"]
     assert door.view() is view
