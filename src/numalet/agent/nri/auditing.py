@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -143,8 +143,8 @@ class AuditRounds:
                 found = await asyncio.to_thread(audit.groups, self._choice.cgroups)
                 self._repairs.note_groups(found.keys())
                 await self._repair()
-                await self._look_for_pages()
-                self._look_for_strangers()
+                await self._report_pages()
+                self._notice_strangers()
                 await self._save()
 
     async def _repair(self) -> None:
@@ -162,13 +162,13 @@ class AuditRounds:
         if not (plugin.enforces and found):
             plugin.differing = found
 
-    async def _look_for_pages(self) -> None:
+    async def _report_pages(self) -> None:
         members = tuple(self._plugin.plan.members.values())
         places = self._choice.cgroups, self._page_sizes
         found = await asyncio.to_thread(audit.misplaced, members, *places)
         self._repairs.note_misplaced(found, asyncio.get_running_loop().time())
 
-    def _look_for_strangers(self) -> None:
+    def _notice_strangers(self) -> None:
         """Connect again if containers run that the runtime never reported."""
         strangers = self._pods.running - self._plugin.plan.members.keys()
         self._unseen = {each: self._unseen.get(each, 0) + 1 for each in strangers}

@@ -172,8 +172,7 @@ async def _work(
         if options.access is not None:
             api = await stack.enter_async_context(client.opened(options.access, USER_AGENT))
             tasks.append(group.create_task(pods.follow(api, settings.node_name, say)))
-            writing = pod_events.write(reports, api, settings.node_name, say)
-            tasks.append(group.create_task(writing))
+            tasks.append(group.create_task(pod_events.write(reports, api, settings.node_name, say)))
             # Without the Pod objects, each running container would be decided alone.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_PODS_WITHIN_SECONDS):
@@ -189,10 +188,8 @@ async def _work(
             )
             await stack.enter_async_context(publishing)
         tasks.append(group.create_task(runtime.stay_connected()))
-        rounds = AuditRounds(
-            AuditChoice(options.root, options.audit_seconds, options.proc, options.cgroups),
-            settings.premises, plugin, pods, runtime,
-        )  # fmt: skip
+        choice = AuditChoice(options.root, options.audit_seconds, options.proc, options.cgroups)
+        rounds = AuditRounds(choice, settings.premises, plugin, pods, runtime)
         tasks.append(group.create_task(kept(plugin, "audit", rounds.follow)))
         await stopped.wait()
         runtime.close()

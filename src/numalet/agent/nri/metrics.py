@@ -8,6 +8,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from numalet.agent.nri import plan
+from numalet.agent.nri.choices import PinningCounts
 from numalet.agent.nri.plugin import PinningPlugin
 from numalet.agent.servers.door import AgentView
 from numalet.agent.servers.metrics import ViewCollector
@@ -21,30 +22,7 @@ class PinningMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         plugin, counts = self.plugin, self.plugin.counts
-        created = CounterMetricFamily(
-            "numalet_nri_containers",
-            "Containers that the runtime asked about, by outcome.",
-            labels=("outcome",),
-        )
-        for outcome, count in counts.containers.items():
-            created.add_metric((outcome,), count)
-        yield created
-        unpinned = CounterMetricFamily(
-            "numalet_nri_unpinned_starts",
-            "Containers that started without the settings of the plan, by cause.",
-            labels=("cause",),
-        )
-        for cause, count in counts.unpinned_starts.items():
-            unpinned.add_metric((cause,), count)
-        yield unpinned
-        failures = CounterMetricFamily(
-            "numalet_nri_failures",
-            "Calls of the runtime, and rounds of the audit, that failed in the plugin.",
-            labels=("in",),
-        )
-        for place, count in counts.failures.items():
-            failures.add_metric((place,), count)
-        yield failures
+        yield from _by_label(counts)
         yield CounterMetricFamily(
             "numalet_nri_repairs",
             "Containers that were given their settings later.",
@@ -87,3 +65,30 @@ class PinningMetrics(Collector):
         # The counters of an agent are about its own admissions.
         of_node = ViewCollector(self._view(), Counts()).collect()
         yield from (each for each in of_node if each.type == "gauge")
+
+
+def _by_label(counts: PinningCounts) -> Iterator[Metric]:
+    for name, text, label, found in (
+        (
+            "containers",
+            "Containers that the runtime asked about, by outcome.",
+            "outcome",
+            counts.containers,
+        ),
+        (
+            "unpinned_starts",
+            "Containers that started without the settings of the plan, by cause.",
+            "cause",
+            counts.unpinned_starts,
+        ),
+        (
+            "failures",
+            "Calls of the runtime, and rounds of the audit, that failed in the plugin.",
+            "in",
+            counts.failures,
+        ),
+    ):
+        family = CounterMetricFamily(f"numalet_nri_{name}", text, labels=(label,))
+        for of, count in found.items():
+            family.add_metric((of,), count)
+        yield family
