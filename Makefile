@@ -129,7 +129,7 @@ soak: $(READY)  ## restart a device plugin 100 times; 1,000 List calls a second 
 # first. What Python compiled here is not compiled again in every guest.
 lab: $(READY)  ## boot guests with QEMU and test in them, on real kernels
 	$(TOOLS)/python -m compileall -q src tests/harness tests/lab tests/running
-	NUMALET_LAB=1 $(PYTEST) $(PARALLEL) --maxschedchunk 1 tests/lab
+	NUMALET_LAB=1 $(PYTEST) $(PARALLEL) --maxschedchunk 1 -m "not large" tests/lab
 
 # What these tests ask of a fake server too, `make cover` asks. Each wait has a limit of its own, so
 # the limit of a whole test is long.
@@ -192,7 +192,8 @@ RUNTIMES = own=$$(.ci/container-runtime) && trixie=$$(.ci/container-runtime --su
 thorough: $(READY)  ## 20,000 cases of each law of merging, all of what is drawn, 20 minutes of searches
 	$(PYTEST) $(PARALLEL) -q --hypothesis-profile=thorough --timeout=7200 $(SCALE_TESTS)
 	NUMALET_THOROUGH=1 $(PYTEST) $(PARALLEL) -q --timeout=1200 $(DRAWING_TESTS)
-	NUMALET_LAB=1 NUMALET_THOROUGH=1 $(PYTEST) $(PARALLEL) -q --maxschedchunk 1 tests/lab/test_guests.py
+	$(RUNTIMES) && NUMALET_LAB=1 NUMALET_THOROUGH=1 $(PYTEST) $(PARALLEL) -q --maxschedchunk 1 \
+	  tests/lab/test_guests.py tests/lab/test_runtime_plugin.py
 	control=$(CONTROL_PLANE) && $(RUNTIMES) && NUMALET_CONTROL_PLANE=$$control NUMALET_KUBELET=1 \
 	  $(PYTEST) -n 0 -q --benchmark-disable tests/kubelet/test_runtime_plugin.py
 	PYTHONPATH=tests $(TOOLS)/python -m benchmarks.bounded_rate --seconds 1200 --write

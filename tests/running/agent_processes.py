@@ -216,14 +216,19 @@ def forks() -> Iterator[Forks]:
 
 
 @contextmanager
-def forks_of_this_process(patience_seconds: float) -> Iterator[Forks]:
-    """The same, but what is copied is a copy of this process, which has most of it imported."""
+def forks_of_this_process(
+    patience_seconds: float, prepare: Callable[[], None] = agent_zygote.import_all
+) -> Iterator[Forks]:
+    """The same, but what is copied is a copy of this process, which has most of it imported.
+
+    ``prepare`` imports what the copies need.
+    """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     pid = os.fork()
     if not pid:
         ours.close()
         try:
-            agent_zygote.be(theirs)
+            agent_zygote.be(theirs, prepare)
         finally:
             os._exit(0)
     theirs.close()

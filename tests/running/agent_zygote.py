@@ -16,6 +16,7 @@ import signal
 import socket
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -120,9 +121,9 @@ def _measured() -> coverage.Coverage | None:
     return coverage.process_startup(force=True)
 
 
-def be(control: socket.socket) -> None:
+def be(control: socket.socket, prepare: Callable[[], None] = import_all) -> None:
     """Import everything, and serve whoever has the other end of this socket."""
-    import_all()
+    prepare()
     # What is here now stays; no copy is to look through it for garbage.
     gc.collect()
     gc.freeze()
