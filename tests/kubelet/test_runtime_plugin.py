@@ -157,7 +157,7 @@ def test_kills_at_every_point_of_a_life_lose_double_and_leak_nothing(
     assert runtime.cpus(web) == SHARED
 
 
-# With containerd 2.1.9 the start of a container hangs at times, while other calls go on.
+# With containerd 2.1.9 a start took longer than two minutes in two of four runs, why is unknown.
 @pytest.mark.parametrize("runtime", RUNTIMES[:1], indirect=True, ids=lambda each: Path(each).name)
 @pytest.mark.large
 @pytest.mark.timeout(LONG_SECONDS)
