@@ -23,6 +23,7 @@ SUITES = ("trixie", "forky")
 CASES = [
     (KILLS, "trixie", "4n8c-distances"),
     (PLACEMENT, "trixie", "36n"),
+    (PLACEMENT, "forky", "36n"),
     (PLACEMENT, "trixie", "4n8c-distances"),
     (PLACEMENT, "forky", "4n8c-distances"),
 ]
