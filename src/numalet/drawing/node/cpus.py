@@ -83,12 +83,12 @@ def _counts(pen: Pen, cells: Sequence[CpuCell]) -> dict[str, str]:
     of = {use: [cell.cpu for cell in cells if cell.use is use] for use in CpuUse}
     there, unheld = len(cells) - len(of[CpuUse.RESERVED]), of[CpuUse.SHARED]
     total = numbers.counted(there or len(cells), "CPU")
-    every = "all " if (there or len(cells)) > 1 else ""
+    every = ", all" if (there or len(cells)) > 1 else ""
     word = pen.chart.cpus.value
     if not (word and there):
         listed = cpu_set.text(cell.cpu for cell in cells)
-        return {f"{total}, {every}reserved" if word else total: listed}
-    whole = f"{total}, {every}{word}"
+        return {f"{total}{every} reserved" if word else total: listed}
+    whole = f"{total}{every} {word}"
     counts = {whole if len(unheld) == there else f"{len(unheld)} of {total} {word}": unheld}
     if kept := of[CpuUse.RESERVED]:
         counts[f"{len(kept)} reserved"] = kept
