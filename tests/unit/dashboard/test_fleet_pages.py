@@ -208,7 +208,7 @@ async def test_copies_that_fit_say_where_and_the_others_why_not() -> None:
         assert "Why not elsewhere" in page
         many = (await client.get("/fleet", params={"pod": "cpu=1", "count": "0"})).text
         assert "more." in many
-        assert '<h3 class="good">cpu=1: 104 fit</h3>' in many
+        assert '<h3 class="good">cpu=1: 104 fit on 2 nodes</h3>' in many
         none = (await client.get("/fleet", params={"pod": f"{GPU}=8", "count": "0"})).text
         assert f'<h3 class="bad">{GPU}=8: 0 fit</h3>' in none
 
