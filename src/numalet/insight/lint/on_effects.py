@@ -1,26 +1,29 @@
 """Rules about policy options and gates whose effect the engine shows: it decides with and without.
 
 The node decides on the given pods in their order when it is empty. If no given pod holds anything,
-it decides on containers of every size instead.
+it decides on containers of every size instead. Options that choose between NUMA nodes have an
+effect only when some of these are full; without pods, the machine says whether there is a choice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import permutations
+from itertools import chain, permutations
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from numalet.core.config import feature_gates, policy_options
 from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.rules import TopologyPolicy
 from numalet.core.managers.cpu import cpu_mask, topology
 from numalet.core.managers.cpu.topology import CpuTopology
-from numalet.core.model import cpu_set
+from numalet.core.model import cpu_set, resources
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace, without_keys
+from numalet.core.node import largest_request
 from numalet.core.node.node import Node
 from numalet.core.snapshot.placement import Placement
 from numalet.insight.lint import probes, starting
@@ -140,7 +143,8 @@ def effects(subject: LintSubject, node: Node) -> Iterator[Finding]:
     if not settings:
         return
     every = [*probes.every(node)]
-    queues = [*_queues(every), (subject.pods, "")]
+    least = largest_request.unit_of(node.rules, resources.CPU)
+    queues = [*_queues(every, least), (subject.pods, "")]
     nodes = {"": node}
     results = cache(lambda name, at: [*_results(nodes[name], queues[at][0])])
     pods = subject.pods if any(map(_holds, results("", -1))) else ()
@@ -153,7 +157,7 @@ def effects(subject: LintSubject, node: Node) -> Iterator[Finding]:
             yield _changes_nothing(subject, setting, "any pod", "")
             continue
         nodes[name] = without
-        if pods and results("", -1) != results(name, -1):
+        if results("", -1) != results(name, -1) if pods else _chooses_nodes(subject, name):
             continue
         is_searched = not pods or setting.is_guard or len(subject.machine.nodes) <= _FEW_NODES
         searched = range(len(queues) - 1) if is_searched else ()
@@ -161,7 +165,7 @@ def effects(subject: LintSubject, node: Node) -> Iterator[Finding]:
         affected = next(different, "")
         # Without given pods, and for guards, no container of any size may be affected.
         if not affected or (pods and not setting.is_guard):
-            yield _changes_nothing(subject, setting, _in_words(pods, every), affected)
+            yield _changes_nothing(subject, setting, _in_words(pods, every, least), affected)
     compared = [-1] if pods else range(0, len(queues) - 1, 2)
     for option, other in permutations([name for name in nodes if name], 2):
         moved = (
@@ -206,17 +210,36 @@ def _holds(result: _Result) -> bool:
     return any(each.cpus or each.memory or each.devices for each in result[0])
 
 
-def _queues(every: Iterable[Probe]) -> Iterator[tuple[tuple[Pod, ...], str]]:
-    """Yield each container alone and after one with 1 CPU, with the words for it."""
-    first = probes.of_cpus(1, "first")
+def _chooses_nodes(subject: LintSubject, option: str) -> bool:
+    """Return whether an option decides between NUMA nodes of this machine once some are full."""
+    nodes = [each for each in subject.machine.nodes if each.cores]
+    policy = subject.config.topology_manager_policy
+    match option:
+        case policy_options.PREFER_CLOSEST:
+            others = (sorted(each.distances or ())[1:] for each in subject.machine.nodes)
+            has_choice = len(set(chain.from_iterable(others))) > 1
+        case policy_options.ALIGN_BY_SOCKET:
+            sockets = {core.socket_id for each in nodes for core in each.cores}
+            has_choice = subject.aligns and len(sockets) < len(nodes)
+        case policy_options.DISTRIBUTE_ACROSS_NUMA:
+            has_choice = len(nodes) > 1
+        case _:
+            has_choice = False
+    return has_choice and policy != TopologyPolicy.SINGLE_NUMA_NODE.value
+
+
+def _queues(every: Iterable[Probe], least: int) -> Iterator[tuple[tuple[Pod, ...], str]]:
+    """Yield each container alone and after one with the least CPUs, with the words for it."""
+    first = probes.of_cpus(least, "first")
     for probe in every:
         yield (probe.pod,), probe.asks
-        yield (first, probe.pod), f"{probe.asks} after one with 1 of cpu"
+        yield (first, probe.pod), f"{probe.asks} after one with {least} of cpu"
 
 
-def _in_words(pods: Sequence[Pod], every: Iterable[Probe]) -> str:
+def _in_words(pods: Sequence[Pod], every: Iterable[Probe], least: int) -> str:
     if not pods:
-        return f"a container with {probes.in_words(every)}, alone or after one with 1 of cpu"
+        words = probes.in_words(every)
+        return f"a container with {words}, alone or after one with {least} of cpu"
     return some_of([str(each) for each in pods]) + (" in this order" if len(pods) > 1 else "")
 
 

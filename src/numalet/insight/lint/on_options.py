@@ -23,6 +23,7 @@ from numalet.core.model import cpu_set, resources
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.findings import Finding, Findings, Severity
 from numalet.core.model.quantity import ZERO
+from numalet.core.node import largest_request
 from numalet.insight.lint.option_findings import (
     LintAlignmentWithoutHints,
     LintCpuPolicyMayHang,
@@ -45,6 +46,7 @@ from numalet.insight.lint.subject import LintSubject
 _TOPOLOGY: Final = "topologyManagerPolicyOptions"
 _CPU: Final = "cpuManagerPolicyOptions"
 _DEFAULT_LIMIT: Final = 8
+_LEAST_TO_HANG: Final = 4
 _GATES: Final = {
     (_TOPOLOGY, Maturity.ALPHA): TOPOLOGY_MANAGER_POLICY_ALPHA_OPTIONS,
     (_TOPOLOGY, Maturity.BETA): TOPOLOGY_MANAGER_POLICY_BETA_OPTIONS,
@@ -165,9 +167,8 @@ def part_of_a_cpu(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
 
 
 def may_hang(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
-    cpu = rules.cpu
-    split = _split_cores(subject, cpu.reserved_cpus or cpu_set.EMPTY)
-    if _is_static(cpu) and _turns_on_whole_cores(cpu) and split:
+    split = _split_cores(subject, rules.cpu.reserved_cpus or cpu_set.EMPTY)
+    if _is_static(rules.cpu) and split and _can_hang(rules):
         where = subject.config.where(f"{_CPU}.{policy_options.DISTRIBUTE_ACROSS_NUMA}")
         yield LintCpuPolicyMayHang(
             cores=", ".join(f"{{{','.join(map(str, core))}}}" for core in split), where=where
@@ -186,7 +187,7 @@ def split_cores(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
     reserved = cpu_mask.to_set(policy.reserved.cpus)
     whole = frozenset().union(*_split_cores(subject, reserved))
     is_named = cpu.reserved_cpus is not None
-    if whole and not (is_named and _turns_on_whole_cores(cpu)):
+    if whole and not (is_named and _can_hang(rules)):
         where = subject.config.where("reservedSystemCPUs" if is_named else "kubeReserved.cpu")
         yield LintReservedCpusSplitCores(
             reserved=cpu_set.text(whole & reserved),
@@ -196,9 +197,26 @@ def split_cores(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
         )
 
 
-def _turns_on_whole_cores(cpu: CpuRules) -> bool:
-    """Return whether whole cores are distributed across nodes; ``may_hang`` judges those."""
-    return cpu.full_pcpus_only and cpu.distribute_cpus_across_numa
+def _can_hang(rules: NodeRules) -> bool:
+    """Return whether the free threads of some NUMA nodes are enough, and their whole cores not.
+
+    After equal shares, less than a core for each node remains to be taken. Several nodes with one
+    core or more each lack a core only if three cores remain, so four nodes take part.
+    Kubelet v1.32: ``takeByTopologyNUMADistributed``.
+    """
+    cpu = rules.cpu
+    size = largest_request.unit_of(rules, resources.CPU)
+    reserved = cpu.reserved_cpus or cpu_set.EMPTY
+    free = [
+        sum(len({*core.threads} - reserved) for core in each.cores) for each in rules.machine.nodes
+    ]
+    return (
+        cpu.full_pcpus_only
+        and cpu.distribute_cpus_across_numa
+        and rules.topology.policy is not TopologyPolicy.SINGLE_NUMA_NODE
+        and sum(map(bool, free)) >= _LEAST_TO_HANG
+        and sum(each % size for each in free) >= size
+    )
 
 
 def _split_cores(subject: LintSubject, reserved: CpuSet) -> list[tuple[int, ...]]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from numalet.core.admission import counting
 from numalet.core.config import node_allocatable
-from numalet.core.config.rules import CpuPolicy, NodeRules
+from numalet.core.config.rules import CpuPolicy, NodeRules, Scope
 from numalet.core.managers.cpu import static_policy as cpu_demand
 from numalet.core.model import pod_demand, resources
 from numalet.core.model.findings import Finding, Severity
@@ -174,6 +174,8 @@ def fractional_cpus(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]
         return
     for alike in on_pods.in_groups(subject.pods, _requests_and_limits):
         pod = alike[0]
+        if pod.pod_level is not None and not _counts_containers(rules):
+            continue
         for container in pod.containers():
             asked = container.requests.get(resources.CPU, ZERO)
             is_shared = not cpu_demand.of_container(pod, container)
@@ -190,6 +192,13 @@ def fractional_cpus(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]
                 where=where,
                 severity=severity,
             )
+
+
+def _counts_containers(rules: NodeRules) -> bool:
+    """Return whether the containers of a pod with ``spec.resources`` get CPUs of their own."""
+    if rules.release_rules.pod_level_pods_are_placed_whole:
+        return rules.topology.scope is Scope.CONTAINER
+    return not rules.release_rules.pod_level_pods_are_passed_over
 
 
 def names_almost_offered(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:

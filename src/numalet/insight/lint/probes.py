@@ -11,6 +11,7 @@ from numalet.core.model.node_constraints import UNCONSTRAINED
 from numalet.core.model.pod import Container, Pod, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.model.value import Value
+from numalet.core.node import largest_request
 from numalet.core.node.node import Node
 from numalet.wording import numbers
 
@@ -89,7 +90,8 @@ def sizes(node: Node) -> list[int]:
     if most <= _EVERY_SIZE:
         return list(range(1, most + 1))
     of_node = max(sum(len(core.threads) for core in each.cores) for each in machine.nodes)
-    near = (of_node // 2, of_node - 1, of_node, of_node + 1, 2 * of_node, most // 2)
+    over = of_node + largest_request.unit_of(node.rules, resources.CPU)
+    near = (of_node // 2, of_node - 1, of_node, over, 2 * of_node, most // 2)
     return sorted(each for each in {1, 2, 3, 4, 8, 16, *near, most} if 0 < each <= most)
 
 

@@ -175,6 +175,50 @@ def test_a_memory_request_may_show_the_difference() -> None:
     assert "of memory would get others" in str(finding)
 
 
+@pytest.mark.parametrize(
+    ("options", "policy", "expected"),
+    [
+        ((NUMA,), "best-effort", []),
+        ((NUMA,), "single-numa-node", [NUMA]),
+        ((SOCKET,), "restricted", []),
+        ((SOCKET,), "none", [SOCKET]),
+    ],
+)
+def test_without_pods_an_option_that_chooses_between_numa_nodes_may_matter_once_some_are_full(
+    options: tuple[str, ...], policy: str, expected: list[str]
+) -> None:
+    config = static("full-pcpus-only", *options, topology_manager_policy=policy)
+    assert settings(found(config, shape(2, 4, 48, 2))) == expected
+
+
+def test_on_the_two_sockets_of_an_ordinary_server_align_by_socket_has_no_choice() -> None:
+    config = static(SOCKET, topology_manager_policy="restricted")
+    assert settings(found(config, shape(2, 2, 8, 2))) == [SOCKET]
+
+
+def test_with_whole_cores_the_first_request_above_a_numa_node_is_a_core_larger() -> None:
+    config = static("full-pcpus-only", NUMA, topology_manager_policy="best-effort")
+    (finding,) = found(config, shape(2, 2, 16, 2), cpu_builders.simple("a", "2"))
+    assert finding.fields["other"] == "; a container with 34 of cpu would get others"
+
+
+def test_near_numa_nodes_are_preferred_once_others_are_full() -> None:
+    far = ((10, 12, 32, 32), (12, 10, 32, 32), (32, 32, 10, 12), (32, 32, 12, 10))
+    config = KubeletConfig(
+        uses_default_eviction=True,
+        memory_manager_policy="Static",
+        reserved_memory=(ReservedMemory(0, {"memory": Quantity.parse("100Mi")}),),
+        topology_manager_policy="best-effort",
+        topology_manager_policy_options={"prefer-closest-numa-nodes": "true"},
+    )
+    four = builders.machine(10, 10, 10, 10, distances=far)
+    assert found(config, four) == []
+    (finding,) = found(config, four, builders.simple("a", "1Gi"))
+    assert finding.fields["pods"] == "default/a"
+    aligned = replace(config, topology_manager_policy="single-numa-node")
+    assert settings(found(aligned, four)) == ["prefer-closest-numa-nodes"]
+
+
 def test_a_gate_without_an_option_of_its_level_does_nothing() -> None:
     gates = {ALPHA: True}
     (finding,) = found(static(feature_gates=gates), shape(1, 1, 4, 1))

@@ -9,7 +9,14 @@ import pytest
 
 from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.core.config.rules import CpuPolicy, CpuRules, NodeRules, StartStage
+from numalet.core.config.rules import (
+    CpuPolicy,
+    CpuRules,
+    NodeRules,
+    StartStage,
+    TopologyPolicy,
+    TopologyRules,
+)
 from numalet.core.findings.machine import MachineNoteCpuless
 from numalet.core.managers.device.inventory import Device
 from numalet.core.model import input_error
@@ -18,9 +25,10 @@ from numalet.core.model.machine_info import HugePages, MachineInfo
 from numalet.core.model.quantity import Quantity
 from numalet.insight.lint import on_options, rules, starting
 from numalet.insight.lint.subject import LintSubject
-from values import builders
+from values import builders, cpu_builders
 
 TWO = builders.machine(10, 10)
+FOUR = cpu_builders.shape(4, 4, 4, 2)
 MANY = builders.machine(*[10] * 9)
 MAX_ALLOWABLE = "max-allowable-numa-nodes"
 ALPHA_GATE = "CPUManagerPolicyAlphaOptions"
@@ -153,15 +161,26 @@ def test_split_cores_can_hang_the_distributing_policy() -> None:
         policy=CpuPolicy.STATIC,
         full_pcpus_only=True,
         distribute_cpus_across_numa=True,
-        reserved_cpus=frozenset({0}),
-        reserved_count=1,
+        reserved_cpus=frozenset({6, 9, 14}),
+        reserved_count=3,
     )
-    (hanging,) = of_rules(on_options.may_hang, cpu)
-    assert (hanging.code, hanging.fields) == ("lint/cpu-policy-may-hang", {"cores": "{0,1}"})
-    whole = replace(cpu, reserved_cpus=frozenset({0, 1}))
-    assert of_rules(on_options.may_hang, whole) == []
-    assert of_rules(on_options.may_hang, replace(cpu, full_pcpus_only=False)) == []
-    assert of_rules(on_options.may_hang, replace(cpu, reserved_cpus=None)) == []
+
+    def hanging(of: CpuRules, machine: MachineInfo = FOUR, **changes: Any) -> list[Finding]:
+        return of_rules(on_options.may_hang, of, machine, **changes)
+
+    (finding,) = hanging(cpu)
+    assert finding.code == "lint/cpu-policy-may-hang"
+    assert finding.fields == {"cores": "{6,22}, {9,25}, {14,30}"}
+    whole = frozenset({6, 22, 9, 25})
+    for fine in (
+        hanging(replace(cpu, reserved_cpus=whole)),
+        hanging(replace(cpu, reserved_cpus=whole | {0})),
+        hanging(replace(cpu, reserved_cpus=None)),
+        hanging(replace(cpu, full_pcpus_only=False)),
+        hanging(cpu, cpu_builders.shape(2, 2, 8, 2)),
+        hanging(cpu, topology=TopologyRules(policy=TopologyPolicy.SINGLE_NUMA_NODE)),
+    ):
+        assert fine == []
 
 
 def test_a_strict_reservation_can_empty_the_pool() -> None:
@@ -371,5 +390,7 @@ def test_a_reservation_that_no_policy_can_make_splits_nothing() -> None:
 
 
 def test_split_cores_are_said_once_where_they_can_hang_the_kubelet() -> None:
-    both = static_cpus("0", full_pcpus_only=True, distribute_cpus_across_numa=True)
-    assert list(found(both)) == ["cpu-policy-may-hang"]
+    options = {"full_pcpus_only": True, "distribute_cpus_across_numa": True}
+    machine = replace(FOUR, memory_capacity_bytes=64 << 30)
+    assert list(found(static_cpus("0,4", **options), machine)) == ["cpu-policy-may-hang"]
+    assert list(found(static_cpus("0", **options), machine)) == ["reserved-cpus-split-cores"]

@@ -13,7 +13,14 @@ from numalet.core.config.releases import table
 from numalet.core.managers.device.inventory import Device
 from numalet.core.model import pod_demand
 from numalet.core.model.findings import Finding, Location, Severity
-from numalet.core.model.pod import Container, ContainerKind, Pod, StatusResources
+from numalet.core.model.pod import (
+    Container,
+    ContainerKind,
+    Pod,
+    PodLevelResources,
+    QosClass,
+    StatusResources,
+)
 from numalet.core.model.quantity import Quantity
 from numalet.insight.lint import rules
 from numalet.insight.lint.subject import LintSubject
@@ -114,6 +121,33 @@ def test_only_exclusive_cpus_must_be_whole() -> None:
     assert found(pod("p", part), config=NONE) == []
     assert found(pod("p", burstable)) == []
     assert found(pod("p", container("c", {"cpu": "1000m", "memory": "1Gi"}))) == []
+
+
+@pytest.mark.parametrize(
+    ("release", "gates", "scope", "count"),
+    [
+        ("1.36", {"PodLevelResourceManagers": True}, "pod", 0),
+        ("1.36", {"PodLevelResourceManagers": True}, "container", 1),
+        ("1.36", {}, "container", 0),
+    ],
+)
+def test_a_container_may_get_exclusive_cpus_of_its_pod(
+    release: str, gates: dict[str, bool], scope: str, count: int
+) -> None:
+    asked = {"cpu": Quantity.parse("2"), "memory": Quantity.parse("3Gi")}
+    whole = replace(
+        pod("p", container("c", {"cpu": "500m", "memory": "1Gi"})),
+        pod_level=PodLevelResources(asked, asked, QosClass.GUARANTEED),
+    )
+    config = replace(
+        STATIC,
+        feature_gates=gates,
+        topology_manager_policy="best-effort",
+        topology_manager_scope=scope,
+    )
+    behaviour = replace(EXACT, release=table.of_name(release))
+    codes = [each.code for each in found(whole, config=config, behaviour=behaviour)]
+    assert codes.count("lint/fractional-cpus") == count
 
 
 GPU = {"nvidia.com/gpu": (Device("gpu0", (0,)),)}
