@@ -21,7 +21,7 @@ from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 
-from numalet.agent.nri import plan, seen
+from numalet.agent.nri import plan, pod_annotations, seen
 from numalet.agent.nri.audit import Misplaced
 from numalet.agent.nri.choices import (
     EVENTS,
@@ -280,6 +280,11 @@ class PinningPlugin:
             self.counts.unknown_devices += 1
             text = f"its {resource} was not known in time: CPUs and memory may be far from it"
             self.warn(container.pod, text, EventReason.DEVICES_UNKNOWN)
+        pod = manifest or container.alone
+        problem = pod_annotations.no_whole_cpus(container.pod.choice, pod)
+        # Once for a pod: its containers are created one after the other.
+        if problem is not None and container.name == pod.containers()[0].name:
+            self.warn(container.pod, str(problem), EventReason.ANNOTATION_IGNORED)
         return result
 
     def _update(self, request: nri.ContainerRequest) -> Message:

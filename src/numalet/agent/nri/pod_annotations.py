@@ -12,11 +12,13 @@ The administrator permits values of annotations by namespace, in a file:
     - name: "*"
       permits: {no-room: [reject]}
 
-An unknown or forbidden value is a finding, and the annotation is ignored.
+An unknown or forbidden value is a finding, and the annotation is ignored. An unknown name in the
+domain ``numalet.dev`` is a finding with the nearest known one, because it is probably a typo.
 """
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
@@ -25,9 +27,11 @@ from typing import Final
 import msgspec
 
 from numalet.core.config.rules import Scope, TopologyPolicy
-from numalet.core.model import input_error
+from numalet.core.model import input_error, resources
 from numalet.core.model.findings import Finding, Findings, Location, Severity
 from numalet.core.model.machine_queries import NodeClass
+from numalet.core.model.pod import Pod
+from numalet.core.model.quantity import ZERO
 from numalet.core.model.value import Value, field
 from numalet.io.documents.text import typed, yaml_source
 from numalet.io.documents.text.typed import Place
@@ -73,6 +77,15 @@ ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
     NO_ROOM: tuple(each.value for each in NoRoom),
 }
 """The values of each annotation. ``memory-nodes`` may have several, with commas."""
+
+_OF_OTHERS: Final = frozenset(
+    {
+        "allocation",
+        *("recreate", "recreated-from", "recreate-attempt"),
+        *("runs-for", "init-runs-for", "ends-after", "exit-code"),
+    }
+)
+"""Annotations in the same domain of the plugin itself, of the breaker, and of hollow nodes."""
 
 Permits = Mapping[str, frozenset[str]]
 
@@ -128,6 +141,9 @@ def choice_of(
             values[annotation] = asked
         else:
             findings.append(problem.at(where).of_severity(Severity.WARNING))
+    names = (each.removeprefix(DOMAIN) for each in annotations if each.startswith(DOMAIN))
+    unknown = sorted({*names} - ALLOWED.keys() - _OF_OTHERS)
+    findings.extend(_unknown(each, where) for each in unknown)
     if not (values or findings):
         return NO_CHOICE
     if values.get(PLACEMENT) == [Placement.ONE_NUMA_NODE.value]:
@@ -164,6 +180,29 @@ def _problem(
             expected=f"{several} of: {ordered}" if ordered else "no such annotation",
         )
     return None
+
+
+def _unknown(annotation: str, where: Location) -> Finding:
+    near = difflib.get_close_matches(annotation, ALLOWED, n=1) or ALLOWED
+    return input_error.NotSupported(
+        f"there is no annotation {typed.described(DOMAIN + annotation)}, so it is ignored",
+        expected=", ".join(DOMAIN + each for each in near),
+        where=where,
+        severity=Severity.WARNING,
+    )
+
+
+def no_whole_cpus(choice: PodChoice, pod: Pod) -> Finding | None:
+    """Return a finding if a pod may have exclusive CPUs, and no container requests whole ones."""
+    asked = [each.requests.get(resources.CPU, ZERO) for each in pod.containers()]
+    if choice.cpus is None or any(each.sign > 0 and not each.milli_value % 1000 for each in asked):
+        return None
+    return input_error.Conflict(
+        f"annotation {DOMAIN}{CPUS}: {choice.cpus.value} has no effect, because no container of "
+        "the pod requests a whole number of CPUs",
+        where=Location(f"pod {pod}", "$.metadata.annotations"),
+        severity=Severity.WARNING,
+    )
 
 
 def _superfluous(annotation: str, where: Location) -> Finding:

@@ -164,6 +164,17 @@ def test_the_annotations_of_a_pod_that_do_not_count_are_reported_once() -> None:
     assert sum("AnnotationIgnored" in each for each in on.told) == 2
 
 
+def test_exclusive_cpus_without_a_whole_request_are_reported_once_for_a_pod() -> None:
+    on = runtime(
+        Mode.ENFORCE, burstable("app", ("500m", None, "1Gi", "2Gi"), ("1500m", None, None, None))
+    )
+    sandbox = on.sandbox("app", BURSTABLE, numalet_dev__cpus="exclusive")
+    on.create(sandbox, "c0", cpu=1)
+    on.create(sandbox, "c1", cpu=1)
+    (told,) = [each for each in on.told if "AnnotationIgnored" in each]
+    assert "numalet.dev/cpus: exclusive has no effect" in told
+
+
 def test_shared_only_gives_no_exclusive_cpus_and_refuses_nothing() -> None:
     on = runtime(Mode.SHARED_ONLY)
     db, web = on.create(on.sandbox("db"), cpu=4), on.create(on.sandbox("web"), cpu=4)

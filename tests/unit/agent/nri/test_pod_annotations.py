@@ -17,6 +17,8 @@ from numalet.agent.nri.pod_annotations import (
 from numalet.core.config.rules import Scope, TopologyPolicy
 from numalet.core.model.findings import BadInput
 from numalet.core.model.machine_queries import NodeClass
+from numalet.core.model.pod import Container, Pod, QosClass
+from numalet.core.model.quantity import Quantity
 from running.plugin_runtime import permitting
 
 EVERYTHING = Permissions(
@@ -53,6 +55,37 @@ def test_every_annotation_has_its_values() -> None:
 
 def test_other_annotations_do_not_matter() -> None:
     assert choice(recreate="true") is NO_CHOICE
+
+
+def test_an_unknown_name_in_the_domain_is_named_with_the_nearest_one() -> None:
+    made = choice(topology_polcy="restricted", no_room="reject")
+    assert problems(made) == [
+        "pod prod/db: $.metadata.annotations: there is no annotation 'numalet.dev/topology-polcy', "
+        "so it is ignored; expected numalet.dev/topology-policy"
+    ]
+    assert (made.policy, made.no_room) == (None, NoRoom.REJECT)
+    (far,) = problems(choice(zzz="1"))
+    assert far.endswith("numalet.dev/memory-nodes, numalet.dev/no-room")
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_fine"), [(["2"], True), (["500m", "1"], True), (["500m"], False), ([None], False)]
+)
+def test_exclusive_cpus_need_a_whole_number_of_cpus(
+    asked: list[str | None], *, is_fine: bool
+) -> None:
+    containers = tuple(
+        Container(f"c{at}", requests={} if text is None else {"cpu": Quantity.parse(text)})
+        for at, text in enumerate(asked)
+    )
+    pod = Pod("u", "db", "prod", app_containers=containers, qos_class=QosClass.BURSTABLE)
+    assert pod_annotations.no_whole_cpus(NO_CHOICE, pod) is None
+    problem = pod_annotations.no_whole_cpus(choice(cpus="exclusive"), pod)
+    assert (problem is None) is is_fine
+    assert is_fine or str(problem) == (
+        "annotation numalet.dev/cpus: exclusive has no effect, because no container of the pod "
+        "requests a whole number of CPUs"
+    )
 
 
 def test_an_unknown_value_is_named_with_the_allowed_ones() -> None:
