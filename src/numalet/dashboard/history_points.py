@@ -104,7 +104,7 @@ def _events(before: NodeView, after: NodeView, at: datetime) -> Iterator[History
         was = old.pop(row.pod.uid, None)
         if row.is_rejected:
             if was is None or not was.is_rejected:
-                words = f"{row.reason}: {row.why or row.message}"
+                words = f"{row.reason}: {row.cause or row.why or row.message}"
                 yield event(row.created_at, Happened.REFUSED, row.title, words)
             continue
         if was is None or was.is_rejected:

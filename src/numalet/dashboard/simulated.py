@@ -23,6 +23,7 @@ from numalet.dashboard.sources import (
     SourceKind,
 )
 from numalet.insight import decision_notes
+from numalet.insight.output import explanation_document
 from numalet.insight.simulate import session as sessions
 from numalet.insight.simulate.session import Record, RemoveStep, Scenario, Session
 from numalet.wording import explanations, kubelet
@@ -77,10 +78,14 @@ def _rows(records: Sequence[Record], session: Session) -> list[PodRow]:
             latest.update((each.pod.uid, each) for each in result)
     # An evicted pod was admitted before, so its own decision does not show it.
     evicted = {uid for each in latest.values() for uid in each.evicted}
-    return [_row(each, session, is_evicted=uid in evicted) for uid, each in latest.items()]
+    causes = explanation_document.causes(session, latest.values())
+    return [
+        _row(each, session, causes.get(id(each), ""), is_evicted=uid in evicted)
+        for uid, each in latest.items()
+    ]
 
 
-def _row(decision: Decision, session: Session, *, is_evicted: bool) -> PodRow:
+def _row(decision: Decision, session: Session, cause: str, *, is_evicted: bool) -> PodRow:
     pod, why = decision.pod, decision.rejection
     if why is not None:
         return PodRow(
@@ -89,6 +94,7 @@ def _row(decision: Decision, session: Session, *, is_evicted: bool) -> PodRow:
             reason=kubelet.reason(why),
             message=kubelet.message(why),
             why=explanations.of_reason(why),
+            cause=cause,
         )
     if is_evicted:
         return PodRow(

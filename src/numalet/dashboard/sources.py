@@ -91,6 +91,8 @@ class PodRow(Value, kw_only=True):
     message: str = ""
     why: str = ""
     """numalet's sentence for a rejection."""
+    cause: str = ""
+    """What was needed then and the best that there was, if known."""
 
     @property
     def is_rejected(self) -> bool:

@@ -8,7 +8,8 @@ from pathlib import Path
 from cli.commands import EXAMPLES
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.pod import ContainerKey, Pod
-from numalet.dashboard import node_views, simulated
+from numalet.core.model.value import replace
+from numalet.dashboard import history_points, node_views, simulated
 from numalet.dashboard.simulated import SimulatedNode
 from numalet.dashboard.sources import Level
 from numalet.insight.decision_notes import DecisionEvicted
@@ -59,6 +60,11 @@ def test_a_rejected_pod_has_the_kubelets_words_and_ours() -> None:
     for row in rejected:
         assert row.reason
         assert row.why
+        assert row.cause.startswith("second (memory 10Gi) does not fit on fewer NUMA nodes: ")
+        point = history_points.point(replace(view, rows=()), view, _AT)
+        (words,) = (each.words for each in point.events if each.pod == row.title)
+        assert f"{row.reason}: {row.cause}".startswith(words)
+        assert row.cause[:60] in words
         assert row.containers == ()
         assert (row.reason, True, str(row.pod)) in [
             (event.reason, event.is_warning, event.pod) for event in view.events
