@@ -33,6 +33,20 @@ spec:
     resources: {limits: {cpu: 2, memory: 1Gi}}
 """
 _VAST: Final = _FITTING.replace("fitting", "vast").replace("1Gi", "9000Gi")
+_HOOKS: Final = """\
+repos:
+- repo: {repository}
+  rev: {revision}
+  hooks:
+  - id: numalet-check
+    name: the kubelet would start
+    args: [-c, kubelet.yaml, -m, machine.yaml, --and, "1.36"]
+    files: ^(kubelet|machine)[.]yaml$
+  - id: numalet-check-pods
+    args: [-c, kubelet.yaml, -m, machine.yaml, --topology-manager-policy, best-effort]
+    files: ^pods/
+"""
+"""A configuration with arguments of the user's own."""
 _VALIDATE: Final = """\
 import sys
 from fluidattacks_core.sarif import SarifLog
@@ -88,11 +102,21 @@ def test_the_hooks_run_in_the_repository_of_a_user(
     pre_commit, home = tools / "pre-commit", {"PRE_COMMIT_HOME": str(tmp_path / "home")}
     manifest = tree.ROOT / ".pre-commit-hooks.yaml"
     assert _run(pre_commit, "validate-manifest", manifest, cwd=repository) == (0, "")
+    # Hooks come from a commit.
+    _, revision = _run("git", "rev-parse", "HEAD", cwd=tree.ROOT)
+    config = _HOOKS.format(repository=tree.ROOT, revision=revision.strip())
+    (repository / ".pre-commit-config.yaml").write_text(config, encoding="utf-8")
+    running = (pre_commit, "run", "--color", "never")
+    status, text = _run(*running, "--all-files", cwd=repository, **home)
+    assert (status, text.count("Passed")) == (0, 2), text
     pods = repository / "pods" / "a pod.yaml"
-    trying = (pre_commit, "try-repo", tree.ROOT, "numalet-check-pods", "--files", pods)
     pods.write_text(_VAST, encoding="utf-8")
-    status, text = _run(*trying, cwd=repository, **home)
-    assert (status, "at pods/a pod.yaml:3: pod default/vast" in text) == (1, True), text
+    other = pods.with_name("other.yaml")
+    other.write_text(_FITTING.replace("fitting", "also-fitting"), encoding="utf-8")
+    status, text = _run(*running, "--files", pods, other, cwd=repository, **home)
+    assert (status, text.count("Failed"), text.count("Skipped")) == (1, 1, 1), text
+    assert "at pods/a pod.yaml:6: pod default/vast" in text
+    assert "also-fitting" not in text
 
 
 def test_the_action_shows_findings_and_writes_sarif(
