@@ -195,7 +195,7 @@ thorough: $(READY)  ## 20,000 cases of each law of merging, all of what is drawn
 	$(RUNTIMES) && NUMALET_LAB=1 NUMALET_THOROUGH=1 $(PYTEST) $(PARALLEL) -q --maxschedchunk 1 \
 	  tests/lab/test_guests.py tests/lab/test_runtime_plugin.py
 	control=$(CONTROL_PLANE) && $(RUNTIMES) && NUMALET_CONTROL_PLANE=$$control NUMALET_KUBELET=1 \
-	  $(PYTEST) -n 0 -q --benchmark-disable tests/kubelet/test_runtime_plugin.py
+	  $(PYTEST) -n 0 -q --benchmark-disable tests/kubelet/test_kubelet_and_plugin.py tests/kubelet/test_runtime_plugin.py
 	PYTHONPATH=tests $(TOOLS)/python -m benchmarks.bounded_rate --seconds 1200 --write
 
 bench: $(READY)  ## how long things take, into docs/benchmarks.md; nothing is gated

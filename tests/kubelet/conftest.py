@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -28,6 +29,19 @@ def programs() -> KubeletPrograms:
 
 @pytest.fixture
 def folder(programs: KubeletPrograms) -> Iterator[Path]:
+    with _short_folder() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def module_folder(programs: KubeletPrograms) -> Iterator[Path]:
+    """One for all tests of a module."""
+    with _short_folder() as made:
+        yield made
+
+
+@contextmanager
+def _short_folder() -> Iterator[Path]:
     """A folder with a short name, because sockets are in it."""
     # In memory where there is such a folder: the kubelet waits for the disk at every change.
     where = "/dev/shm" if os.access("/dev/shm", os.W_OK) else "/var/tmp"

@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
 
 import grpc
 import pytest
 
+from kubelet import plugin_node
+from kubelet.plugin_node import ALL, OWN, RUNTIMES, SHARED, plugged
 from numalet.core.model import cpu_set
-from running import kubelet_programs, machine_of_its_own, suites
+from running import machine_of_its_own
 from running.answer_times import AnswerTimes
 from running.containerd import Containerd, RunningPod
 from running.kubelet_programs import KubeletPrograms
 from running.plugin_lives import Lives, Storm
 from running.runtime_plugins import SOCKET, Plugin
-from running.server_programs import PATIENCE_SECONDS
 
-ALL = frozenset(range(os.cpu_count() or 1))
-OWN = frozenset({1})
-SHARED = ALL - OWN
-
-RUNTIMES = os.environ.get(kubelet_programs.PLUGIN_RUNTIME_FOLDER, "").split(":")
-"""Folders of .ci/container-runtime with releases of Debian whose containerd has plugins."""
 LIVES = int(os.environ.get("NUMALET_PLUGIN_LIVES", "100"))
 STORM_SECONDS = float(os.environ.get("NUMALET_PLUGIN_STORM_SECONDS", "600"))
 CREATIONS = 200
@@ -40,13 +31,9 @@ LONG_SECONDS = 7200
 def runtime(
     request: pytest.FixtureRequest, programs: KubeletPrograms, folder: Path
 ) -> Iterator[Containerd]:
-    if not request.param:
-        missing = f"{kubelet_programs.PLUGIN_RUNTIME_FOLDER} names no containerd with plugins"
-        suites.can_not_run("KUBELET", missing)
-    if len(ALL) < 2:
-        suites.can_not_run("KUBELET", "one CPU for the system and one for a container are needed")
+    newer = plugin_node.newer(request.param)
     with machine_of_its_own.opened(folder, None) as own:
-        runtime = Containerd(Path(request.param), programs.runc, own)
+        runtime = Containerd(newer, programs.runc, own)
         runtime.start(programs.busybox)
         try:
             yield runtime
@@ -58,20 +45,6 @@ def runtime(
 def plugin(runtime: Containerd) -> Iterator[Plugin]:
     with plugged(runtime, SOCKET) as plugin:
         yield plugin
-
-
-@contextmanager
-def plugged(runtime: Containerd, socket: str, *machine: str) -> Iterator[Plugin]:
-    def start(words: Sequence[str], log: IO[Any]) -> subprocess.Popen[bytes]:
-        command = runtime.own.command(sys.executable, "-m", "numalet", *words)
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-
-    plugin = Plugin(runtime, start, 0.5, PATIENCE_SECONDS, socket, machine)
-    try:
-        plugin.start()
-        yield plugin
-    finally:
-        plugin.kill()
 
 
 def test_containers_get_cpus_of_their_own_and_the_pool_follows(

@@ -54,6 +54,7 @@ _SETTINGS: Final = {
     "authentication": {"anonymous": {"enabled": True}, "webhook": {"enabled": False}},
     "authorization": {"mode": "AlwaysAllow"},
     "address": "127.0.0.1",
+    "logging": {"verbosity": 1},
     "volumePluginDir": f"{ROOT}/volume-plugins",
 }
 
@@ -83,7 +84,7 @@ class RealKubelet:
             "kubelet",
             own.command(
                 programs.kubelet,
-                *(f"--config={self.config}", f"--hostname-override={NODE}", "--v=1", *in_cluster),
+                *(f"--config={self.config}", f"--hostname-override={NODE}", *in_cluster),
             ),
             own.folder / "kubelet.log",
             self._is_ready,
