@@ -172,7 +172,8 @@ def test_a_folder_with_things_of_others_is_no_root_folder(tmp_path: Path) -> Non
     for name in ("empty", "etc", "mine"):
         (tmp_path / name).mkdir()
         (tmp_path / name).chmod(0o755)
-    (tmp_path / "mine" / "manifests").mkdir()
+    for name in ("manifests", "nri"):
+        (tmp_path / "mine" / name).mkdir()
     for name in ("hosts", "runs"):
         (tmp_path / "etc" / name).mkdir()
     with pytest.raises(BadInput) as refused:

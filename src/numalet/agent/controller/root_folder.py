@@ -35,6 +35,8 @@ _KNOWN: Final = frozenset(
         KUBECONFIG,
         SOCKET_NAME,
         history.FILE_NAME,
+        # The plugin of a runtime has its folder here by default.
+        "nri",
         # An administrator may create these before the first start.
         "manifests",
         "lost+found",
