@@ -43,6 +43,8 @@ def source() -> dashboards.ChangingNode:
     source = dashboards.ChangingNode(view)
     source.keep(
         [
+            # The charts begin with the first point of the hour.
+            history_points.point(empty, empty, now - timedelta(minutes=59, seconds=30)),
             history_points.point(empty, first, now - timedelta(minutes=45)),
             *[
                 history_points.point(first, first, now - timedelta(minutes=45 - at))
