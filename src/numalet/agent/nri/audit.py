@@ -92,16 +92,15 @@ def groups(cgroups: Path) -> Groups:
 
 
 def misplaced(
-    members: Iterable[Member], cgroups: Path, page_sizes: Iterable[int] = ()
+    members: Iterable[Member], cgroups: Path, by_id: Groups, page_sizes: Iterable[int] = ()
 ) -> Mapping[str, Misplaced]:
     """Return containers with memory on other NUMA nodes than those in force. Blocks.
 
     Pages of files do not count: the kernel keeps them where the first reader was. Containers
-    outside of the kubelet's cgroups are unknown and left out.
+    outside of the kubelet's cgroups, which are ``by_id``, are unknown and left out.
     """
     is_v1 = (cgroups / _V1).is_dir()
     page_sizes = tuple(page_sizes)
-    by_id = groups(cgroups)
     found = {}
     for each in members:
         planned = each.in_force.nodes

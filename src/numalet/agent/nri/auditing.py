@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 
 from numalet.agent.controller.recovery import Premises
 from numalet.agent.nri import audit, plan
-from numalet.agent.nri.audit import Misplaced
+from numalet.agent.nri.audit import Groups, Misplaced
 from numalet.agent.nri.choices import EventReason, NriEvent, UnpinnedCause, mask
 from numalet.agent.nri.connection import RuntimeConnection
 from numalet.agent.nri.following import FollowedPods
@@ -140,10 +140,10 @@ class AuditRounds:
                     await self._runtime.was_synchronized.wait()
             self._runtime.was_synchronized.clear()
             if self._plugin.is_synchronized:
-                found = await asyncio.to_thread(audit.groups, self._choice.cgroups)
-                self._repairs.note_groups(found.keys())
+                groups = await asyncio.to_thread(audit.groups, self._choice.cgroups)
+                self._repairs.note_groups(groups.keys())
                 await self._repair()
-                await self._report_pages()
+                await self._report_pages(groups)
                 self._notice_strangers()
                 await self._save()
 
@@ -162,9 +162,9 @@ class AuditRounds:
         if not (plugin.enforces and found):
             plugin.differing = found
 
-    async def _report_pages(self) -> None:
+    async def _report_pages(self, groups: Groups) -> None:
         members = tuple(self._plugin.plan.members.values())
-        places = self._choice.cgroups, self._page_sizes
+        places = self._choice.cgroups, groups, self._page_sizes
         found = await asyncio.to_thread(audit.misplaced, members, *places)
         self._repairs.note_misplaced(found, asyncio.get_running_loop().time())
 

@@ -194,8 +194,10 @@ def _unknown(annotation: str, where: Location) -> Finding:
 
 def no_whole_cpus(choice: PodChoice, pod: Pod) -> Finding | None:
     """Return a finding if a pod may have exclusive CPUs, and no container requests whole ones."""
-    asked = [each.requests.get(resources.CPU, ZERO) for each in pod.containers()]
-    if choice.cpus is None or any(each.sign > 0 and not each.milli_value % 1000 for each in asked):
+    if choice.cpus is None:
+        return None
+    asked = (each.requests.get(resources.CPU, ZERO) for each in pod.containers())
+    if any(each.sign > 0 and not each.milli_value % 1000 for each in asked):
         return None
     return input_error.Conflict(
         f"annotation {DOMAIN}{CPUS}: {choice.cpus.value} has no effect, because no container of "

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -75,32 +76,38 @@ def placed(nodes: str) -> Member:
     return replace(made, seen=replace(made.seen, id="0a" * 32))
 
 
+def misplaced(
+    members: list[Member], cgroups: Path, page_sizes: tuple[int, ...] = ()
+) -> Mapping[str, audit.Misplaced]:
+    return audit.misplaced(members, cgroups, audit.groups(cgroups), page_sizes)
+
+
 def test_pages_on_other_nodes_than_planned_are_found(tmp_path: Path) -> None:
     stat = "anon N0=4096 N1=8192\nfile N0=0 N1=9000\nshmem N0=0 N1=4096\n"
     below = group(tmp_path, stat)
     (below / "hugetlb.2MB.numa_stat").write_text("total=2097152 N0=0 N1=2097152\n")
-    found = audit.misplaced([placed("0")], tmp_path, [2 << 20])
+    found = misplaced([placed("0")], tmp_path, (2 << 20,))
     assert found == {
         "0a" * 32: audit.Misplaced({1: 8192 + 4096 + (2 << 20)}, frozenset({0}), is_v1=False)
     }
-    assert audit.misplaced([placed("0-1")], tmp_path) == {}
+    assert misplaced([placed("0-1")], tmp_path) == {}
 
 
 def test_cgroup_v1_counts_pages_and_moves_none(tmp_path: Path) -> None:
     stat = "anon=9 N0=9 N1=0\nhierarchical_file=1 N0=0 N1=1\nhierarchical_anon=3 N0=1 N1=2\n"
     group(tmp_path / "memory", stat)
-    (found,) = audit.misplaced([placed("0")], tmp_path).values()
+    (found,) = misplaced([placed("0")], tmp_path).values()
     assert found.bytes_by_node == {1: 2 * os.sysconf("SC_PAGE_SIZE")}
     assert found.is_v1
     assert "cgroup v1 moves pages only with cpuset.memory_migrate" in found.text
 
 
 def test_pages_that_nothing_is_known_of_are_not_misplaced(tmp_path: Path) -> None:
-    assert audit.misplaced([placed("0")], tmp_path) == {}
+    assert misplaced([placed("0")], tmp_path) == {}
     group(tmp_path, "anon N0=x\n")
-    assert audit.misplaced([placed("0")], tmp_path) == {}
+    assert misplaced([placed("0")], tmp_path) == {}
     # Without NUMA nodes of its own a container may have its memory anywhere.
-    assert audit.misplaced([placed("")], tmp_path) == {}
+    assert misplaced([placed("")], tmp_path) == {}
 
 
 def pod_object(**metadata: object) -> dict[str, object]:
