@@ -142,18 +142,18 @@ class _Place(Value):
 
 def _placed(cells: Sequence[HeatCell], cell_px: int, width_px: int, node_px: float) -> list[_Place]:
     """Put cells into rows; ``node_px`` is the width of one node in a cell of many."""
-    places: list[_Place] = []
-    left_px, row = 0.0, 0
+    sizes: list[tuple[float, float]] = []
     for cell in cells:
         label_px = svg.text_width_px(str(cell.count)) + 6 if cell.count > 1 else 0
         # One scale for all pools, but no cell is too narrow to be seen.
         part_px = max(cell_px, cell.count * node_px - label_px) if label_px else cell_px
-        part_px = min(part_px, width_px - label_px)
-        if places and left_px + part_px + label_px > width_px:
-            left_px, row = 0.0, row + 1
-        places.append(_Place(left_px, row, part_px, label_px))
-        left_px += part_px + label_px + _gap_px(cell_px)
-    return places
+        sizes.append((min(part_px, width_px - label_px), label_px))
+    gap_px = _gap_px(cell_px)
+    places = sheets.in_rows([(part_px + label_px, gap_px) for part_px, label_px in sizes], width_px)
+    return [
+        _Place(left_px, row, part_px, label_px)
+        for (left_px, row), (part_px, label_px) in zip(places, sizes, strict=True)
+    ]
 
 
 def _pool_height(places: Sequence[_Place], cell_px: int) -> int:
@@ -192,15 +192,14 @@ def _legend_entries(resource: str, width_px: int, cells: Sequence[HeatCell]) -> 
         entries.append(("absent", "has none of it"))
     if any(cell.whole is not None for cell in cells):
         entries.append(("whole", explanations.NOT_PER_NUMA_NODE))
-    placed: list[_Entry] = []
-    left_px, row = 0.0, 0
-    for css_class, words in entries:
-        text_px = svg.text_width_px(words)
-        if placed and left_px + 20 + text_px > width_px:
-            left_px, row = 0.0, row + 1
-        placed.append(_Entry(css_class, words, left_px, row))
-        left_px += 20 + text_px + 16 if words else 14
-    return placed
+    # Shades without words of their own are close together.
+    sizes = [(20 + svg.text_width_px(words), 16) if words else (12, 2) for _, words in entries]
+    return [
+        _Entry(css_class, words, left_px, row)
+        for (css_class, words), (left_px, row) in zip(
+            entries, sheets.in_rows(sizes, width_px), strict=True
+        )
+    ]
 
 
 def _legend(picture: Element, entries: Sequence[_Entry]) -> None:

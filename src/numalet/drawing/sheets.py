@@ -111,12 +111,20 @@ def legend(picture: Element, names: Mapping[str, str], width_px: int, top_px: in
 
 
 def _legend_places(names: Iterable[str], width_px: int) -> list[tuple[float, int]]:
+    sizes = ((16 + svg.text_width_px(name, "small"), 16) for name in names)
+    return [(left_px, row * 16) for left_px, row in in_rows(sizes, width_px)]
+
+
+def in_rows(sizes_px: Iterable[tuple[float, float]], width_px: float) -> list[tuple[float, int]]:
+    """Place marks of these widths, each with a gap after it, in as many rows as they need.
+
+    Return the left end and the row of each.
+    """
     places = []
-    left_px, top_px = 0.0, 0
-    for name in names:
-        wide_px = 16 + svg.text_width_px(name, "small")
+    left_px, row = 0.0, 0
+    for wide_px, gap_px in sizes_px:
         if left_px and left_px + wide_px > width_px:
-            left_px, top_px = 0.0, top_px + 16
-        places.append((left_px, top_px))
-        left_px += wide_px + 16
+            left_px, row = 0.0, row + 1
+        places.append((left_px, row))
+        left_px += wide_px + gap_px
     return places

@@ -240,9 +240,8 @@ def _bar(pen: Pen, group: Element, node_id: int, cells: Sequence[CpuCell], place
         parts.setdefault((cell.use, cell.pod_uid), []).append(cell)
     uses = (CpuUse.RESERVED, CpuUse.EXCLUSIVE, CpuUse.SHARED)
     left = place.left
-    for (use, uid), of_part in sorted(
-        parts.items(), key=lambda item: (uses.index(item[0][0]), pen.rank(item[0][1]))
-    ):
+    lettered = pen.by_letter(parts.items(), lambda item: item[0][1])
+    for (use, uid), of_part in sorted(lettered, key=lambda item: uses.index(item[0][0])):
         wide = place.width * len(of_part) / len(cells)
         box = Box(left, place.top, wide, BAR_PX)
         listed = cpu_set.text(cell.cpu for cell in of_part)

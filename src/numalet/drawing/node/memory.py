@@ -89,7 +89,7 @@ def _memory_bar(pen: Pen, group: Element, node_id: int, bar: MemoryBar, place: B
 def _parts(pen: Pen, node_id: int, bar: MemoryBar) -> list[tuple[str, str, str, str, int]]:
     """Return class, pod, id, words and size of each part of a bar."""
     parts = [("kept", "", "kept-back", "reserved for the system", bar.kept_back_bytes)]
-    for part in sorted(bar.parts, key=lambda part: pen.rank(part.pod_uid)):
+    for part in pen.by_letter(bar.parts, lambda part: part.pod_uid):
         if part.pod_uid:
             words = f"reserved for {pen.pod_title(part.pod_uid)}"
             colour = pen.holder(part.pod_uid).css_class

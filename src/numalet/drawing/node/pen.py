@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeVar
 from xml.etree.ElementTree import Element
 
 from numalet.core.model.value import Value
@@ -95,6 +95,7 @@ LINE_PX: Final = 16
 PAD_PX: Final = 8
 BAR_PX: Final = 16
 
+P = TypeVar("P")
 Link = Callable[[frozenset[int]], str]
 """Returns the address of the page with exactly these NUMA nodes opened."""
 
@@ -127,9 +128,10 @@ class Pen(Value, kw_only=True):
     def holder(self, uid: str) -> Holder:
         return self.holders.get(uid, holders.UNKNOWN)
 
-    def rank(self, uid: str) -> int:
-        """Return the place of a pod in a bar, which is that of its letter; without a pod, last."""
-        return next((at for at, each in enumerate(self.holders) if each == uid), len(self.holders))
+    def by_letter(self, parts: Iterable[P], uid_of: Callable[[P], str]) -> list[P]:
+        """Return the parts of a bar in the order of their pods' letters; those without, last."""
+        ranks = {uid: at for at, uid in enumerate(self.holders)}
+        return sorted(parts, key=lambda part: ranks.get(uid_of(part), len(ranks)))
 
     def rect(
         self, parent: Element, box: Box, css_class: str, words: str, *,
