@@ -9,6 +9,7 @@ from typing import Final
 from numalet.cli import node_options
 from numalet.cli.node_options import LogOptions, MachineOptions
 from numalet.cli.options import Options, option, with_options
+from numalet.io.agent_client import places
 
 EPILOG = """Examples:
 
@@ -31,7 +32,7 @@ CPU Manager and Memory Manager must be off, else the command only observes.
 Exit status: 0 stopped, 2 invalid input, or another numalet nri uses the folder; 3 a bug.
 """
 
-_ROOT: Final = Path("/var/lib/numalet/nri")
+_ROOT: Final = places.SYSTEM_ROOT / places.PLUGIN_FOLDER
 _SOCKET: Final = Path("/var/run/nri/nri.sock")
 
 

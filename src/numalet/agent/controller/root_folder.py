@@ -16,7 +16,7 @@ from numalet.agent.controller import journal, store_files
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.dashboard import history
-from numalet.io.agent_client.places import KUBECONFIG, SOCKET_NAME
+from numalet.io.agent_client.places import KUBECONFIG, PLUGIN_FOLDER, SOCKET_NAME
 from numalet.io.agent_client.root import LOCK as LOCK
 from numalet.io.files import state_directory, trust
 
@@ -35,8 +35,7 @@ _KNOWN: Final = frozenset(
         KUBECONFIG,
         SOCKET_NAME,
         history.FILE_NAME,
-        # The plugin of a runtime has its folder here by default.
-        "nri",
+        PLUGIN_FOLDER,
         # An administrator may create these before the first start.
         "manifests",
         "lost+found",

@@ -10,6 +10,8 @@ from numalet.io.agent_client.root import SOCKET_NAME as SOCKET_NAME
 
 SYSTEM_ROOT: Final = Path(root_folder.SYSTEM)
 KUBECONFIG: Final = "admin.kubeconfig"
+PLUGIN_FOLDER: Final = "nri"
+"""The folder of the runtime's plugin, by default below the system's root folder of an agent."""
 
 
 def default_root() -> Path:
