@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -153,20 +152,16 @@ class PluginNode:
 
     def until(self, is_so: Callable[[], bool]) -> None:
         """Wait until this is so; fail with the ends of all logs after a long time."""
-        last = time.monotonic() + PATIENCE_SECONDS
-        while not is_so():
-            assert time.monotonic() < last, self._logs()
-            time.sleep(0.05)
+        self.plugin.until(is_so, self._logs)
 
     def until_cpus(self, **cpus: CpuSet) -> None:
         """Wait until the kernel lets each pod's container run on these CPUs."""
         self.until(lambda: {name: self.cpus(name) for name in cpus} == cpus)
 
     def _logs(self) -> str:
-        of_plugin = self.plugin.log.read_text()[-20_000:]
         programs = (self.kubelet.kubelet, self.runtime.daemon)
         others = "\n".join(f"--- {each.name}\n{each.last_lines()}" for each in programs)
-        return f"--- numalet nri\n{of_plugin}\n{others}"
+        return f"--- numalet nri\n{self.plugin.end_of_log()}\n{others}"
 
 
 @contextmanager

@@ -91,12 +91,15 @@ class Plugin:
         lines = self.log.read_text().splitlines()
         return any("Unpinned" in each and f"pod=default/{pod} " in f"{each} " for each in lines)
 
-    def until(self, is_so: Callable[[], bool]) -> float:
-        """Wait; how many seconds it took."""
+    def end_of_log(self) -> str:
+        return self.log.read_text()[-20_000:]
+
+    def until(self, is_so: Callable[[], bool], why: Callable[[], str] | None = None) -> float:
+        """Wait; how many seconds it took. ``why`` is the text of a failure, else the log."""
         began = time.monotonic()
         while not is_so():
             waited = time.monotonic() - began
-            assert waited < self._patience_seconds, self.log.read_text()[-20_000:]
+            assert waited < self._patience_seconds, (why or self.end_of_log)()
             time.sleep(0.05)
         return time.monotonic() - began
 
