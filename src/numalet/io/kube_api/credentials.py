@@ -170,7 +170,8 @@ def tls_context(material: TlsMaterial, access: Access) -> ssl.SSLContext:
             context.load_verify_locations(cadata=authority)
         except (ssl.SSLError, ValueError) as error:
             raise _unusable("certificate-authority", error, where) from None
-    elif access.is_verified:
+    elif access.is_verified and "https:" in (access.server + access.proxy_url).lower():
+        # Only where a certificate is verified: reading the system's authorities takes 30 ms.
         context.load_default_certs()
     # The strict rules of newer Pythons refuse authorities that kube-apiserver generates.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
