@@ -153,12 +153,12 @@ class NodeHistory:
         kept = points
         if self._since_thinned >= _THIN_EVERY or len(points) > MOST_POINTS:
             kept = history_points.thinned(points, point.at)[-MOST_POINTS:]
-        before = {_ms(each.at): each for each in self._points}
-        after = {_ms(each.at): each for each in kept}
         with _all_or_nothing(base):
             if kept is points:
                 changed = {_ms(point.at): point}
             else:
+                before = {_ms(each.at): each for each in self._points}
+                after = {_ms(each.at): each for each in kept}
                 gone = [(at,) for at in before if at not in after]
                 base.executemany("DELETE FROM points WHERE at_ms = ?", gone)
                 changed = {at: each for at, each in after.items() if before.get(at) is not each}
