@@ -54,9 +54,7 @@ _ENDED: Final = ("Completed", "Succeeded")
 
 def point(before: NodeView, after: NodeView, at: datetime) -> HistoryPoint:
     """Return the figures of ``after``, and what happened since ``before``."""
-    # A pod that is tried again has one uid and two outcomes, so both are compared.
-    known = {(row.pod.uid, row.is_rejected) for row in before.rows}
-    new = [row for row in after.rows if (row.pod.uid, row.is_rejected) not in known]
+    new = new_rows(before, after)
     reasons = Counter(row.reason for row in new if row.is_rejected)
     amounts = _amounts(after)
     return HistoryPoint(
@@ -70,6 +68,15 @@ def point(before: NodeView, after: NodeView, at: datetime) -> HistoryPoint:
         ),
         events=tuple(_events(before, after, at)),
     )
+
+
+def new_rows(before: NodeView, after: NodeView) -> list[PodRow]:
+    """Return the rows of decisions since ``before``.
+
+    A pod that is tried again has one uid and two outcomes, so both are compared.
+    """
+    known = {(row.pod.uid, row.is_rejected) for row in before.rows}
+    return [row for row in after.rows if (row.pod.uid, row.is_rejected) not in known]
 
 
 def _amounts(view: NodeView) -> dict[tuple[int, str], tuple[int, int]]:

@@ -13,7 +13,7 @@ from typing import Final
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import replace
-from numalet.dashboard import history_points, node_views
+from numalet.dashboard import history_points, node_views, why
 from numalet.dashboard.history import NodeHistory
 from numalet.dashboard.history_points import DashboardHistoryStopped
 from numalet.dashboard.sources import (
@@ -104,7 +104,8 @@ class _Sampler:
 
     async def sample(self) -> None:
         view, now = self.node.source.view(), self.clock()
-        point = history_points.point(self.before, view, now)
+        explained = await asyncio.to_thread(why.with_causes, self.before, view)
+        point = history_points.point(self.before, explained, now)
         last = self._last
         if last is None:
             kept = self.node.kept.points()

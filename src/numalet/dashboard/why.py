@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from numalet.core.admission.decision import Decision
-from numalet.core.model.value import Mutable, Value, field
+from numalet.core.model.value import Mutable, Value, field, replace
 from numalet.core.snapshot.snapshot import Snapshot
+from numalet.dashboard import history_points
 from numalet.dashboard.sources import NodeView, PodRow
 from numalet.insight.explain import cases, hint_maps, search, story, tally
 from numalet.insight.explain.hint_maps import HintMap
@@ -26,6 +27,7 @@ from numalet.wording import explanations
 MOST_AT_ONCE: Final = 2
 BUDGET_SECONDS: Final = 2.0
 _MOST_KEPT: Final = 32
+_MOST_CAUSES: Final = 8
 
 
 class WayOut(Value):
@@ -103,6 +105,34 @@ def causes(view: NodeView, rows: Sequence[PodRow]) -> dict[str, str | None]:
         is_admitted = traced.decision.admitted
         short[row.pod.uid] = None if is_admitted else document.cause
     return short
+
+
+def with_causes(before: NodeView, after: NodeView) -> NodeView:
+    """Return ``after`` with the shortages of new rejected pods, those that are known to be right.
+
+    The node of ``after`` is the one that rejected a pod only if no pod was admitted later and none
+    released anything since ``before``. Of many rejected pods the first few get a cause.
+    """
+    new = history_points.new_rows(before, after)
+    admitted = [row.created_at for row in new if not row.is_rejected]
+    holders = {each.uid for each in after.chart.pods}
+    if None in admitted or any(each.uid not in holders for each in before.chart.pods):
+        return after
+    last = max((at for at in admitted if at is not None), default=None)
+    asked = [
+        row
+        for row in new
+        if row.is_rejected
+        and not row.cause
+        and row.created_at is not None
+        and (last is None or last < row.created_at)
+    ]
+    short = causes(after, asked[:_MOST_CAUSES])
+    rows = tuple(
+        replace(row, cause=short.get(row.pod.uid) or "") if row in asked else row
+        for row in after.rows
+    )
+    return replace(after, rows=rows)
 
 
 def explained(view: NodeView, row: PodRow, budget_seconds: float = BUDGET_SECONDS) -> Why:

@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from numalet.core.model.pod import Pod
 from numalet.core.snapshot.placement import Placement
 from numalet.core.workload.run import Exit, ExitReason
-from numalet.dashboard import history_pages, history_points, node_views
+from numalet.dashboard import history_pages, history_points, node_views, why
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.sources import (
     ELSEWHERE,
@@ -201,3 +201,38 @@ async def test_many_figures_are_summed_over_the_numa_nodes_and_equal_ones_are_on
     assert steps["CPUs"] == (
         f"{start} 8 of 8;{start + 60} not known;{start + 120} 8 of 8;{start + 360} not known"
     )
+
+
+def _asked(*pods: Pod) -> NodeView:
+    """The view after these pods asked for admission, one each second."""
+    view = shown_nodes.view_of(*shown_nodes.started("single-numa-node"), pods)
+    rows = (
+        replace(row, created_at=_AT + timedelta(seconds=at)) for at, row in enumerate(view.rows)
+    )
+    return replace(view, rows=tuple(rows))
+
+
+def _causes(before: NodeView, after: NodeView) -> list[str]:
+    return [row.cause for row in why.with_causes(before, after).rows]
+
+
+def test_a_new_refusal_says_what_was_needed_where_that_is_still_known() -> None:
+    first, large = (
+        shown_nodes.guaranteed("a", 10, 1 << 30),
+        shown_nodes.guaranteed("b", 20, 1 << 30),
+    )
+    last = shown_nodes.guaranteed("c", 4, 1 << 30)
+    held, refused, both = _asked(first), _asked(first, large), _asked(first, large, last)
+    cause = "app needs 20 CPUs on one NUMA node; the best node has 16 free (node 1)"
+    assert _causes(held, refused)[1].startswith(cause)
+    assert _causes(_asked(), refused)[1].startswith(cause)
+    assert _happened(held, why.with_causes(held, refused))[0][2].startswith(
+        f"TopologyAffinityError: {cause}"
+    )
+    # It is not new; a pod was admitted later; the pod that left the CPUs was there when it asked.
+    assert _causes(refused, refused)[1] == ""
+    assert _causes(held, both)[1] == ""
+    assert _causes(_asked(last), refused)[1] == ""
+    # Nobody knows when the pods were decided on.
+    untimed = replace(refused, rows=tuple(replace(row, created_at=None) for row in refused.rows))
+    assert _causes(held, untimed)[1] == _causes(_asked(), untimed)[1] == ""
