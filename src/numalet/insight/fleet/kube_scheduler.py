@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Collection, Iterator, Mapping
 from enum import Enum
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, TypeAlias
 
@@ -132,8 +133,16 @@ class SchedulerQuestion(Value):
         return next(self._reasons(node), None)
 
     def about_the_node(self, node: ClusterNode) -> SchedulerReason | None:
-        """Return the first reason that does not depend on running pods."""
-        return next(self._about_the_node(node), None)
+        """Return the first reason that does not depend on running pods.
+
+        A kubelet would admit a pod that asks for devices of a kind that its node does not have.
+        """
+        missing = (
+            _too_little(name, asked, 0)
+            for name, asked in self.amounts
+            if scheduler_sums.allocatable_of(node.node, name) == 0
+        )
+        return next(chain(self._about_the_node(node), missing), None)
 
     def left(self, node: ClusterNode) -> tuple[int, ...]:
         return tuple([scheduler_sums.free_of(node.node, name) for name, _ in self.amounts])
@@ -150,10 +159,8 @@ class SchedulerQuestion(Value):
             yield NoRoomForPods(most)
         for name, asked in self.amounts:
             left = scheduler_sums.free_of(node.node, name)
-            if asked > left and resources.is_device(name):
-                yield TooFewDevices(name, max(0, left))
-            elif asked > left:
-                yield TooLittleInAll(name, asked)
+            if asked > left:
+                yield _too_little(name, asked, left)
 
     def _about_the_node(self, node: ClusterNode) -> Iterator[SchedulerReason]:
         if node.is_cordoned and not self._tolerates(UNSCHEDULABLE):
@@ -179,7 +186,13 @@ def why_not(node: ClusterNode, pod: ClusterPod) -> SchedulerReason | None:
 
 def whatever_its_room(node: ClusterNode, pod: ClusterPod) -> SchedulerReason | None:
     """Return the first reason that does not depend on running pods."""
-    return SchedulerQuestion(pod, ()).about_the_node(node)
+    return SchedulerQuestion.about(pod).about_the_node(node)
+
+
+def _too_little(resource: str, asked: int, left: int) -> SchedulerReason:
+    if resources.is_device(resource):
+        return TooFewDevices(resource, max(0, left))
+    return TooLittleInAll(resource, asked)
 
 
 def _is_selected(constraints: NodeConstraints, node: ClusterNode) -> bool:

@@ -68,6 +68,13 @@ def test_nothing_goes_where_there_is_room() -> None:
     assert answer.nodes[1].outcome is Outcome.LARGER
 
 
+def test_a_node_without_the_devices_is_none_although_its_kubelet_would_admit_the_pod() -> None:
+    odd = replace(Container(name="c"), requests={"example.com/odd": Quantity.from_int(1)})
+    asked = Pod(uid="odd", name="odd", app_containers=(odd,))
+    answer = free(gpu_fleet.cluster([gpu_fleet.running("z", [])]), asked)
+    assert (answer.nodes, answer.not_eligible) == ((), 1)
+
+
 def test_every_node_has_its_own_smallest_set_if_asked() -> None:
     cluster = gpu_fleet.cluster([_fragmented("a"), gpu_fleet.running("z", [])])
     answer = free(cluster, BIG, question=FreeQuestion(every_node=True))
