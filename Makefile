@@ -75,8 +75,10 @@ lint: $(READY)  ## style, spelling, floors
 types: $(READY)  ## mypy, strict, tests included
 	$(TOOLS)/mypy
 
-# Left to `make check`: programs and clients that really run, laws on drawn cases, real machines.
-LONG := tests/integration tests/property tests/machines tests/agent/test_front_door.py
+# Left to `make check`: the rules that sources and pages keep, programs and clients that really run,
+# laws on drawn cases, real machines.
+LONG := tests/architecture tests/integration tests/property tests/machines \
+  tests/agent/test_front_door.py
 
 test: $(READY)  ## the tests of decisions, documents, commands and agents, in minutes
 	$(PYTEST) $(PARALLEL) -m "not slow" $(addprefix --ignore=,$(LONG))

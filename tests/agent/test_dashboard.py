@@ -108,6 +108,7 @@ async def test_the_token_of_the_api_is_no_session(tmp_path: Path) -> None:
         assert (await browser.get("/ui/", headers=bearer)).status_code == 401
 
 
+@pytest.mark.slow
 async def test_a_change_is_sent_and_the_stream_ends_with_the_agent(
     tmp_path: Path,
 ) -> None:

@@ -14,6 +14,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from numalet.agent.controller import shortage
 from numalet.agent.controller.manifests import ManifestFolder
 from numalet.agent.controller.shortage import NOTE, Shortage
@@ -77,6 +79,7 @@ def _limit_of(pid: int, free: int) -> int:
     return next(itertools.islice(numbers, free, None))
 
 
+@pytest.mark.slow
 def test_an_agent_at_its_limit_of_files_says_so_and_recovers(tmp_path: Path) -> None:
     root, manifests = tmp_path / "root", tmp_path / "manifests"
     manifests.mkdir()
@@ -147,6 +150,7 @@ def test_a_pause_is_counted_once_and_logged_once_a_minute() -> None:
     loop.close()
 
 
+@pytest.mark.slow
 async def test_a_folder_that_could_not_be_read_is_read_again_soon(tmp_path: Path) -> None:
     """Nothing in the folder changes when files can be opened again: only the clock helps."""
     (tmp_path / "late.json").write_text(json.dumps(MANIFEST))

@@ -96,6 +96,7 @@ async def test_nothing_is_written_where_the_kubelet_writes(kubelet: KubeletNode)
     assert files() == before
 
 
+@pytest.mark.slow
 async def test_files_that_go_and_come_back_are_said_and_forgotten(kubelet: KubeletNode) -> None:
     memory = kubelet.root / "memory_manager_state"
     content = memory.read_bytes()

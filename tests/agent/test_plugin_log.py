@@ -34,6 +34,7 @@ def _until(agent: AgentProcess, message: str) -> list[Line]:
     return lines
 
 
+@pytest.mark.slow
 def test_a_running_agent_logs_what_plugins_do(root: Path) -> None:
     async def scene(agent: AgentProcess) -> None:
         liar = Liar(root)

@@ -98,6 +98,7 @@ def test_no_agent_and_no_machine(numalet: Runner, tmp_path: Path) -> None:
     assert "no agent" in ended.err
 
 
+@pytest.mark.slow
 def test_a_kubelet_without_an_agent_is_followed_until_ctrl_c(tmp_path: Path) -> None:
     kubelet = kubelet_node.made(tmp_path / "k")
     kubelet.admit("one")

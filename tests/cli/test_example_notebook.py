@@ -14,6 +14,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return notebooks.process(tmp_path_factory.mktemp("notebook") / "run.ipynb")
 
 
+@pytest.mark.slow
 def test_the_notebook_shows_what_the_documentation_shows(ran: Any) -> None:
     kept = notebooks.kept()
     assert [*map(_shown, ran.cells)] == [*map(_shown, kept.cells)], "make pictures"

@@ -486,6 +486,7 @@ def test_who_is_impossible_everywhere_is_said_at_once(numalet: Runner, tmp_path:
     assert "way out" not in first
 
 
+@pytest.mark.slow
 def test_rows_are_whole_in_a_pipe_and_as_wide_as_the_terminal_on_one(tmp_path: Path) -> None:
     name = "two-with-a-long-name-as-they-are-in-real-clusters-7c9d8b6f5d-x2x4z"
     path = tmp_path / "pods.yaml"

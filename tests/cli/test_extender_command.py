@@ -231,6 +231,7 @@ def kubeconfig(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_what_can_not_be_used_is_said_at_the_start(kubeconfig: str, tmp_path: Path) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))

@@ -12,6 +12,7 @@ from http.cookiejar import CookieJar
 from pathlib import Path
 
 import httpx
+import pytest
 
 from cli.commands import Runner
 from running import fake_api_server
@@ -66,6 +67,7 @@ def test_a_dump_that_is_not_there_is_refused(tmp_path: Path) -> None:
     assert "none.json" in done.stderr
 
 
+@pytest.mark.slow
 async def test_a_cluster_is_followed(tmp_path: Path) -> None:
     async with fake_api_server.running() as server:
         for each in gpu_dump.objects(gpu_fleet.cluster([gpu_fleet.running("gpu-1", [])])):

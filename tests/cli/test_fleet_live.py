@@ -75,6 +75,7 @@ async def test_a_cluster_without_nodes_has_no_answer(fleet: Live, server: FakeAp
     assert f"error: the cluster at {server.url} has no nodes\n" in ended.err
 
 
+@pytest.mark.slow
 async def test_traps_are_cordoned_and_given_back(fleet: Live, server: FakeApiServer) -> None:
     asked = ("traps", "--shape", BIG, "--cordon")
     dry = await fleet(*asked)

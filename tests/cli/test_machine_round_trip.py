@@ -17,6 +17,7 @@ _CAPTURED = sorted((tree.TESTS / "machines" / "data").glob("n*.tar.gz"))
 _MACHINES = ["2s4n3c2t", "profile:gb200-34n", "profile:epyc-nps4", *map(str, _CAPTURED[::6])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", _MACHINES)
 @pytest.mark.parametrize("output", ["yaml", "json"])
 @pytest.mark.parametrize("view", ["kernel", "kubelet"])

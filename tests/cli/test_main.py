@@ -60,6 +60,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_a_short_command_is_not_searched_for_garbage_and_a_long_one_is(tmp_path: Path) -> None:
     def searches(*arguments: str) -> list[int]:
         command = [sys.executable, "-c", _WITH_SEARCHES_COUNTED, *arguments]
@@ -222,6 +223,7 @@ def _status_without_reader(unbuffered: str, *arguments: str) -> int:
     return done.returncode
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_command_keeps_its_status_without_a_reader(unbuffered: str, tmp_path: Path) -> None:
     rejected = tmp_path / "pod.yaml"

@@ -181,6 +181,7 @@ def test_a_comparison_as_a_page(numalet: Runner, tmp_path: Path) -> None:
         assert f"<td>{policy}</td>" in text
 
 
+@pytest.mark.slow
 def test_a_page_of_a_large_node_is_below_a_megabyte(numalet: Runner, tmp_path: Path) -> None:
     manifest = tmp_path / "pods.yaml"
     manifest.write_text("---".join(pod(f"pod-{at}", "1Gi") for at in range(500)))

@@ -98,6 +98,7 @@ def test_the_schema_files_are_those_of_the_types(tmp_path: Path) -> None:
     assert written == published, "make schemas"
 
 
+@pytest.mark.slow
 def test_the_module_is_a_program(tmp_path: Path) -> None:
     command = [sys.executable, "-m", schemas.__name__]
     subprocess.run([*command, str(tmp_path)], check=True, timeout=250)

@@ -165,6 +165,7 @@ def test_without_state_files_nothing_is_compared(numalet: Runner, tmp_path: Path
     assert "no state files in" in ended.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [("check", "--and", "1.36"), ("state", "upgrade-check")])
 def test_a_configuration_from_the_standard_input_is_read_once(
     command: tuple[str, ...], config: str, tmp_path: Path

@@ -67,6 +67,7 @@ def reports(release: str, names: list[str]) -> Counter[type]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("release", "category", "start", "count"), DIFFERING)
 def test_what_a_release_decides_otherwise_comes_out_as_recorded(
     release: str, category: str, start: int, count: int

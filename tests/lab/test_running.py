@@ -125,6 +125,7 @@ def test_a_guest_that_dies_leaves_its_last_words(programs: Path) -> None:
     assert watch.printed == b"unfinished"
 
 
+@pytest.mark.slow
 def test_a_guest_is_ended_when_its_time_is_up(programs: Path) -> None:
     put_apt(programs)
     ended, _ = run(programs, "echo waiting > $console; exec sleep infinity", seconds=2)
@@ -147,6 +148,7 @@ def test_an_error_of_who_watches_ends_the_guest(
     assert not Path(f"/proc/{int(pid.read_text())}").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "status", "said"),
     [

@@ -165,6 +165,7 @@ def test_a_connection_that_says_nothing_is_closed(
         assert plug.recv(1) == b""
 
 
+@pytest.mark.slow
 def test_ten_thousand_connections_are_outlived(api: Api) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < 12_000:

@@ -132,6 +132,7 @@ def test_a_list_waits_for_the_version_that_is_about_to_come(
     assert int(found["metadata"]["resourceVersion"]) > version
 
 
+@pytest.mark.slow
 def test_a_version_that_never_comes_is_waited_for_as_long_as_by_an_api_server(api: Api) -> None:
     version = api.door.view().resource_version
     begun = time.monotonic()

@@ -213,6 +213,7 @@ def test_plugins_register_again_with_the_next_agent(root: Path) -> None:
     run(test())
 
 
+@pytest.mark.slow
 def test_resources_of_the_checkpoint_count_as_stopped_until_they_register(root: Path) -> None:
     async def test() -> None:
         settings = Settings(deadlines=PATIENT, grace_seconds=2.0)
@@ -240,6 +241,7 @@ async def _never() -> Any:
     await asyncio.Event().wait()
 
 
+@pytest.mark.slow
 def test_a_plugin_that_hangs_is_waited_for_no_longer_than_its_deadline(root: Path) -> None:
     async def test() -> None:
         liar = Liar(root, allocation=_never, preference=_never)
@@ -251,6 +253,7 @@ def test_a_plugin_that_hangs_is_waited_for_no_longer_than_its_deadline(root: Pat
     run(test())
 
 
+@pytest.mark.slow
 def test_a_decision_in_the_event_loop_waits_no_longer_either(root: Path) -> None:
     """The plugin of this test lives in the same loop, so it can not answer while that waits."""
 

@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Iterator
 
+import pytest
 from starlette.types import Receive, Scope, Send
 
 from numalet.shared.web.http_service import serving
@@ -65,6 +66,7 @@ def _nothing_is_left_open() -> Iterator[None]:
     assert [str(each.message) for each in caught] == []
 
 
+@pytest.mark.slow
 async def test_a_client_that_does_not_read_is_cut_off() -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     with _nothing_is_left_open():

@@ -55,6 +55,7 @@ def test_text_is_no_request_to_the_formatter() -> None:
     assert "\\&.sy date" in lines
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
 def test_a_formatter_reads_them_without_a_warning() -> None:
     for path in sorted(MANUAL.glob("*.1")):

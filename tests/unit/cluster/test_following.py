@@ -140,6 +140,7 @@ async def test_views_go_on_however_watches_end(ending: Ending) -> None:
             await receiver.until(lambda view: not view.age_seconds and not view.problems)
 
 
+@pytest.mark.slow
 async def test_a_server_that_is_away_makes_the_view_old_and_is_found_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -26,6 +26,7 @@ def _as_before() -> Iterator[None]:
     gc.set_threshold(*thresholds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("quiet", "longest"), [(0.01, 300.0), (300.0, 0.01)])
 async def test_circles_are_found_when_it_is_quiet_or_has_not_been_for_long(
     quiet: float, longest: float, monkeypatch: pytest.MonkeyPatch
@@ -53,6 +54,7 @@ async def test_circles_are_found_when_it_is_quiet_or_has_not_been_for_long(
         await ended(tidying)
 
 
+@pytest.mark.slow
 def test_what_a_start_leaves_is_not_searched_again() -> None:
     main.freeze_start_objects()
     assert gc.get_freeze_count() > 0

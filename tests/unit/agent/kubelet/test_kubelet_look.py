@@ -139,6 +139,7 @@ def _refused(evidence: Evidence, text: str) -> Evidence:
     return replace(evidence, files=files, refusal=refusal)
 
 
+@pytest.mark.slow
 def test_what_is_wrong_between_two_writes_is_no_problem(evidence: Evidence) -> None:
     look = observed.observe(None, evidence, MACHINE, NOW)
     for number in range(1000):

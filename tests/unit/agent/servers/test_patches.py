@@ -26,6 +26,7 @@ def test_members_are_removed_and_lists_replaced() -> None:
     assert patches.merge(value, [1]) == [1]
 
 
+@pytest.mark.slow
 @pytest.mark.property
 @given(VALUES, VALUES)
 def test_a_merge_patch_applied_twice_is_applied_once(value: Any, patch: Any) -> None:

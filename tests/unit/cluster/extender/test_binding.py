@@ -244,6 +244,7 @@ async def test_an_end_before_the_bindings_on_a_node_changes_nothing_for_them() -
             assert await at.bind(uid) == ""
 
 
+@pytest.mark.slow
 async def test_who_waits_for_too_long_is_told_so_and_counts_nowhere() -> None:
     async with at_work() as at:
         assert [await at.bind("ten"), await at.bind("nine")] == ["", ""]

@@ -183,6 +183,7 @@ async def test_a_body_that_is_too_large_is_refused_whether_or_not_it_says_its_le
         assert (await extender.asked(4, "empty"))["NodeNames"] == ["empty"]
 
 
+@pytest.mark.slow
 async def test_node_objects_of_seventy_megabytes_are_answered() -> None:
     async with at_work() as extender:
         more = {"status": {"images": [{"names": ["x" * 14_000]}]}}

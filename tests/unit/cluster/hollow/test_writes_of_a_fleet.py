@@ -125,6 +125,7 @@ async def live(api: CountingApi, rates: dict[str, float]) -> None:
             task.cancel()
 
 
+@pytest.mark.slow
 def test_writes_are_bounded_by_intervals_and_those_of_the_page() -> None:
     rates: dict[str, float] = {}
     simulated_time.run(live(CountingApi(), rates))

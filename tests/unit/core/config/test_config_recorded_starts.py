@@ -52,6 +52,7 @@ def outcome_of(config: Any, machine: Any) -> tuple[str | None, str | None]:
     return refused.stage.value, wording.text(refused)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(STARTS))
 def test_a_start_ends_as_it_was_recorded(name: str) -> None:
     count = 0

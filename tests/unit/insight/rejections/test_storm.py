@@ -71,6 +71,7 @@ def test_a_storm_ends_in_seconds_and_three_rejected_pods_stay() -> None:
     assert "It would be admitted if main asked for 2 of nvidia.com/gpu instead of 4" in event.why
 
 
+@pytest.mark.slow
 def test_a_storm_ends_in_seconds_where_a_taint_is_lost_too() -> None:
     storm = world()
     storm.loses_a_taint = True
@@ -81,6 +82,7 @@ def test_a_storm_ends_in_seconds_where_a_taint_is_lost_too() -> None:
     assert max(lasting) < START + 310
 
 
+@pytest.mark.slow
 def test_taints_stay_while_pods_wait_and_end_one_after_the_other_when_none_does() -> None:
     storm = world()
     storm.run(10, then_seconds=400)
@@ -107,6 +109,7 @@ def test_once_there_is_room_a_pod_runs_and_the_node_is_closed_again() -> None:
     assert len(storm.log) - before <= 3
 
 
+@pytest.mark.slow
 def test_a_restarted_breaker_keeps_the_taints_of_the_nodes() -> None:
     storm = world()
     for _ in range(5):

@@ -119,6 +119,7 @@ def state(folder: Path) -> dict[str, str]:
     return content(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [OLD, ALL_OLD])
 def test_killed_anywhere_the_files_are_of_one_moment_when_the_folder_is_opened_next(
     quick_path: Path, before: dict[str, str]

@@ -205,6 +205,7 @@ async def test_nobody_listens() -> None:
     assert "refused" in str(finding) or "failed" in str(finding)
 
 
+@pytest.mark.slow
 async def test_a_server_that_never_answers() -> None:
     async with (
         fake_api_server.running() as server,
@@ -322,6 +323,7 @@ async def test_what_is_no_certificate_is_said(given: dict[str, bytes]) -> None:
     assert [each.code for each in bad.value.findings] == ["input/invalid"]
 
 
+@pytest.mark.slow
 async def test_a_handshake_that_never_ends_leaves_no_connection_behind() -> None:
     """What is left behind is warned of when it is collected, which fails the test."""
     ended = asyncio.Event()
@@ -362,6 +364,7 @@ async def _streamed(api: ApiClient) -> None:
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["", "http", "socks5"])
 @pytest.mark.parametrize("send", [lambda api: api.get(PATH), _streamed])
 async def test_a_request_that_is_cancelled_leaves_no_connection_behind(
