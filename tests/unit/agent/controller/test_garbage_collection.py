@@ -22,8 +22,12 @@ class _Circle:
 def _as_before() -> Iterator[None]:
     thresholds = gc.get_threshold()
     yield
-    gc.unfreeze()
     gc.set_threshold(*thresholds)
+    # What was there before the test must be frozen again: to search thousands of tests for garbage
+    # takes seconds each time.
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.mark.slow
