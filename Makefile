@@ -242,7 +242,7 @@ protos: $(READY)  ## write the message modules of the gRPC interfaces anew
 	  src/numalet/io/rpc/*.proto
 
 # `make cover` runs all that `make test` runs, and what takes longer.
-check: lint types cover sample  ## what continuous integration runs
+check: lint types cover  ## what continuous integration runs
 
 clean:  ## remove what the targets made, the environment included
 	rm -rf $(VENV) .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -20,8 +20,19 @@ pytestmark = [pytest.mark.lab, pytest.mark.timeout(2 * PATIENCE_SECONDS)]
 CRASHES = os.environ.get("NUMALET_LAB_CRASHES", str(thoroughness.of(4, 30)))
 """A crash and the look after it take half a minute in a guest; the host has many more of them."""
 
-MORE = ("8n8c", "64n")
-"""Topologies that are read when all are asked for."""
+# Other numbers of the same: the real machines of other tests have more of them, and the host kills
+# more agents.
+MORE_CASES = {
+    "crashes": Case(
+        tests=("test_crashes_kernel.py", "test_sysfs_truth.py"),
+        environment={"NUMALET_LAB_CRASHES": CRASHES},
+    ),
+    "distances": Case(tests=("test_sysfs_truth.py", "test_promises.py"), topology="4n8c-distances"),
+    **{
+        name: Case(tests=("test_sysfs_truth.py",), topology=name)
+        for name in ("2n16c-smt", "8n8c", "64n")
+    },
+}
 
 # One guest for all that wants the same machine: a boot and what Python imports for an agent take as
 # long as two tests. The longest ones come first, so that the others go beside them.
@@ -33,33 +44,24 @@ CASES = {
         node_memory=("1=320Mi",),
     ),
     "run": Case(tests=("test_run_kernel.py", "test_agent_observes.py", "test_agent_switches.py")),
-    "crashes": Case(
-        tests=("test_crashes_kernel.py", "test_sysfs_truth.py"),
-        environment={"NUMALET_LAB_CRASHES": CRASHES},
-    ),
     "36n": Case(tests=("test_sysfs_truth.py", "test_agent_tray.py"), topology="36n"),
     "hugepages": Case(
         tests=("test_hugepages.py", "test_enforcement_gigantic.py"),
         hugepages="2Mi=0:8,1:16;1Gi=1:1",
     ),
-    "distances": Case(tests=("test_sysfs_truth.py", "test_promises.py"), topology="4n8c-distances"),
     "memoryless": Case(
         tests=("test_sysfs_truth.py", "test_enforcement_memoryless.py"), topology="3n4c-1memless"
     ),
-    "smt": Case(tests=("test_sysfs_truth.py",), topology="2n16c-smt"),
-    # Other numbers of the same; the real machines of other tests have more of both.
-    **thoroughness.of(
-        {}, {name: Case(tests=("test_sysfs_truth.py",), topology=name) for name in MORE}
-    ),
+    **thoroughness.of({}, MORE_CASES),
 }
 
+_REBOOTED = Case(tests=("test_reboot.py", "test_agent_reboot.py"))
 REBOOTS = {
     "other-memory": (
-        Case(tests=("test_reboot.py", "test_agent_reboot.py")),
-        Case(tests=("test_reboot.py", "test_agent_reboot.py")),
-        Case(tests=("test_reboot.py", "test_agent_reboot.py"), node_memory=("1=512Mi",)),
+        # That the same machine starts with its state, restarts on the host show in every run.
+        *thoroughness.of((_REBOOTED,), (_REBOOTED, _REBOOTED)),
+        replace(_REBOOTED, node_memory=("1=512Mi",)),
     ),
-    # That the same machine starts with its state is seen above.
     "a-node-less": (
         Case(tests=("test_reboot.py", "test_sysfs_truth.py"), topology="4n4c+2mem"),
         Case(tests=("test_reboot.py",), topology="4n4c+2mem", without_nodes=(5,)),
@@ -69,9 +71,11 @@ BOOTS = {2: ("first", "changed"), 3: ("first", "same", "changed")}
 
 
 def test_every_topology_is_read_in_some_guest() -> None:
-    cases = [*CASES.values(), *(case for boots in REBOOTS.values() for case in boots)]
-    read = {case.topology for case in cases if "test_sysfs_truth.py" in case.tests}
-    assert TOPOLOGIES.keys() == read | set(MORE)
+    boots = (case for each in REBOOTS.values() for case in each)
+    cases = [*CASES.values(), *MORE_CASES.values(), *boots]
+    assert TOPOLOGIES.keys() == {
+        case.topology for case in cases if "test_sysfs_truth.py" in case.tests
+    }
 
 
 @pytest.mark.parametrize("name", REBOOTS)

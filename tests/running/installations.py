@@ -14,7 +14,8 @@ from architecture import tree
 
 TRY: Final = tree.TESTS / "systems" / "installed.py"
 _NOT_IN_A_CLONE: Final = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", "build")
-COMBINATIONS: Final = (("checkout", ""), ("sdist", "agent,cluster"), ("wheel", "agent"))
+MOST: Final = ("sdist", "agent,cluster")
+COMBINATIONS: Final = (("checkout", ""), MOST, ("wheel", "agent"))
 """What is installed, with which extras."""
 
 Run = Callable[..., str]

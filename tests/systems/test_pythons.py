@@ -14,6 +14,8 @@ from systems.conftest import Debian
 PYTHONS: Final = {"trixie": (3, 13), "forky": (3, 14)}
 """The Python of later releases of Debian; the first one is what all other tests run on."""
 
+RELEASES: Final = [f"{major}.{minor}" for major, minor in PYTHONS.values()]
+
 CORE: Final = ("tests/unit/core", "tests/unit/wording", "tests/unit/drawing", "tests/scenarios")
 _FOR_TESTS: Final = (
     "pytest", "anyio", "pytest-timeout", "pytest-xdist", "pytest-benchmark", "hypothesis",
