@@ -75,9 +75,9 @@ lint: $(READY)  ## style, spelling, floors
 types: $(READY)  ## mypy, strict, tests included
 	$(TOOLS)/mypy
 
-# Left to `make check`: the rules that sources and pages keep, programs and clients that really run,
-# laws on drawn cases, real machines.
-LONG := tests/architecture tests/integration tests/property tests/machines \
+# Left to `make check`: the rules that sources and pages keep, servers, programs and clients that
+# really run, laws on drawn cases, real machines.
+LONG := tests/architecture tests/integration tests/property tests/machines tests/servers \
   tests/agent/test_front_door.py
 
 test: $(READY)  ## the tests of decisions, documents, commands and agents, in minutes

@@ -109,6 +109,12 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture
+def quick_collections() -> None:
+    """For tests that collect garbage often: it is not searched for in what others have made."""
+    pytest_collection_finish()
+
+
+@pytest.fixture
 def reachable() -> Iterator[Path]:
     """A folder that other users can reach; those above ``tmp_path`` are closed to them."""
     with tempfile.TemporaryDirectory(prefix="node") as folder:

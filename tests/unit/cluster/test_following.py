@@ -179,6 +179,7 @@ async def test_what_a_receiver_raises_ends_all_of_it() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quick_collections")
 async def test_ten_thousand_changes_leave_nothing_behind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

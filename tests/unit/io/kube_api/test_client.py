@@ -367,6 +367,7 @@ async def _streamed(api: ApiClient) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["", "http", "socks5"])
 @pytest.mark.parametrize("send", [lambda api: api.get(PATH), _streamed])
+@pytest.mark.usefixtures("quick_collections")
 async def test_a_request_that_is_cancelled_leaves_no_connection_behind(
     tmp_path: Path, send: Callable[[ApiClient], Coroutine[Any, Any, object]], scheme: str
 ) -> None:
