@@ -127,12 +127,11 @@ def with_causes(before: NodeView, after: NodeView) -> NodeView:
         and row.created_at is not None
         and (last is None or last < row.created_at)
     ]
+    if not asked:
+        return after
     short = causes(after, asked[:_MOST_CAUSES])
-    rows = tuple(
-        replace(row, cause=short.get(row.pod.uid) or "") if row in asked else row
-        for row in after.rows
-    )
-    return replace(after, rows=rows)
+    rows = (replace(row, cause=short.get(row.pod.uid) or row.cause) for row in after.rows)
+    return replace(after, rows=tuple(rows))
 
 
 def explained(view: NodeView, row: PodRow, budget_seconds: float = BUDGET_SECONDS) -> Why:
