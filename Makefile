@@ -78,7 +78,7 @@ types: $(READY)  ## mypy, strict, tests included
 # Left to `make check`: the rules that sources and pages keep, servers, programs and clients that
 # really run, laws on drawn cases, real machines.
 LONG := tests/architecture tests/integration tests/property tests/machines tests/servers \
-  tests/agent/test_front_door.py
+  tests/agent/test_front_door.py tests/agent/test_node_over_time.py
 
 test: $(READY)  ## the tests of decisions, documents, commands and agents, in minutes
 	$(PYTEST) $(PARALLEL) -m "not slow" $(addprefix --ignore=,$(LONG))

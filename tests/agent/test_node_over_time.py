@@ -256,4 +256,4 @@ class NodeOverTime(RuleBasedStateMachine):
 
 
 NodeOverTime.TestCase.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
-TestNodeOverTime = pytest.mark.slow(pytest.mark.property(NodeOverTime.TestCase))
+TestNodeOverTime = pytest.mark.property(NodeOverTime.TestCase)
