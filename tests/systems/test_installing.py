@@ -1,4 +1,7 @@
-"""``pip install`` in empty environments of every Python there is, and the README's first screen."""
+"""``pip install`` in empty environments, and the README's first screen.
+
+Of the oldest Python, and of those that no release of Debian brings (``test_pythons.py``).
+"""
 
 from __future__ import annotations
 

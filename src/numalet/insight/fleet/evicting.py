@@ -18,6 +18,7 @@ from numalet.core.model.value import Value, field, replace
 from numalet.core.node.node import Node
 from numalet.insight.fleet import fit, kube_scheduler, victims
 from numalet.insight.fleet.assessing import Assessor, StateJudge, copy_of
+from numalet.insight.fleet.kube_scheduler import SchedulerQuestion
 from numalet.insight.fleet.smallest_set import SetSearch, SharedSearch
 from numalet.insight.fleet.victims import Candidate, SetCost, VictimRules, WhyKept
 
@@ -122,7 +123,8 @@ def free(
         for name, each in sorted(cluster.nodes.items())
         if not question.only or name in question.only
     ]
-    chosen = [each for each in asked if kube_scheduler.whatever_its_room(each, new) is None]
+    scheduler = SchedulerQuestion.about(new)
+    chosen = [each for each in asked if scheduler.about_the_node(each) is None]
     judge = StateJudge(new.pod)
     searches = [
         _NodeSearch(cluster, each, new.pod, question, budgets_of, shared, judge) for each in chosen

@@ -184,11 +184,6 @@ def why_not(node: ClusterNode, pod: ClusterPod) -> SchedulerReason | None:
     return SchedulerQuestion.about(pod).why_not(node)
 
 
-def whatever_its_room(node: ClusterNode, pod: ClusterPod) -> SchedulerReason | None:
-    """Return the first reason that does not depend on running pods."""
-    return SchedulerQuestion.about(pod).about_the_node(node)
-
-
 def _too_little(resource: str, asked: int, left: int) -> SchedulerReason:
     if resources.is_device(resource):
         return TooFewDevices(resource, max(0, left))

@@ -11,12 +11,13 @@ from typing import Final, TypeAlias
 
 from numalet.core.admission.decision import Decision
 from numalet.core.cluster import scheduler_sums
-from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod
+from numalet.core.cluster.cluster import Cluster, ClusterPod
 from numalet.core.model import pod_demand, resources
 from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 from numalet.insight.fleet import kube_scheduler
 from numalet.insight.fleet.evicting import FreeAnswer, NodeAnswer, Outcome, without
+from numalet.insight.fleet.kube_scheduler import SchedulerQuestion
 from numalet.insight.fleet.victims import Candidate, cost
 
 MOST_ADMISSIONS: Final = 2_000
@@ -147,6 +148,7 @@ class _Planning:
         them.
         """
         new = kube_scheduler.as_new(pod)
+        question = SchedulerQuestion.about(new)
         asked = pod_demand.amounts(new.pod)
         roomy = []
         for name, on in self._cluster.nodes.items():
@@ -155,7 +157,7 @@ class _Planning:
             state = nodes.get(name, on.node)
             free = scheduler_sums.free(state)
             # Sums are cheap, and most nodes fail them; the engine decides on the others.
-            if scheduler_sums.has_room(free, asked) and _may_run_on(new, on):
+            if scheduler_sums.has_room(free, asked) and question.about_the_node(on) is None:
                 devices = sum(amount for key, amount in free.items() if resources.is_device(key))
                 roomy.append((devices, free["cpu"], name, state))
         for _, _, name, state in sorted(roomy, key=lambda each: each[:3]):
@@ -171,10 +173,6 @@ class _Planning:
         for each in moved:
             on = self._cluster.nodes[each.node_name].node
             yield each.node_name, on.at(each.decision.after)
-
-
-def _may_run_on(pod: ClusterPod, on: ClusterNode) -> bool:
-    return kube_scheduler.whatever_its_room(on, pod) is None
 
 
 def _size(pod: ClusterPod) -> tuple[int, int, int, str]:

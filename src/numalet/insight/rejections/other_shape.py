@@ -18,8 +18,8 @@ from numalet.insight.explain.cases import Case
 from numalet.insight.explain.change import SmallerRequest
 from numalet.insight.explain.explanation_types import Category
 from numalet.insight.explain.tally import Offer
-from numalet.insight.fleet import kube_scheduler
 from numalet.insight.fleet.assessing import Assessment, WhyNot
+from numalet.insight.fleet.kube_scheduler import SchedulerQuestion
 from numalet.wording import explanations
 
 MOST_NODES: Final = 8
@@ -60,11 +60,12 @@ def other_shape(assessed: Mapping[str, Assessment], pod: ClusterPod) -> OtherSha
 
 
 def _representatives(assessed: Mapping[str, Assessment], pod: ClusterPod) -> Iterator[Assessment]:
+    question = SchedulerQuestion.about(pod)
     by_reason: dict[WhyNot | None, Assessment] = {}
     for _, each in sorted(assessed.items()):
         # No smaller shape fits where nothing is left of a resource.
         is_empty = any(amount <= 0 for amount in each.left)
-        if is_empty or kube_scheduler.whatever_its_room(each.node, pod) is not None:
+        if is_empty or question.about_the_node(each.node) is not None:
             continue
         known = by_reason.setdefault(each.why_not, each)
         if each.left > known.left:

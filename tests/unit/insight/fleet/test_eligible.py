@@ -10,6 +10,7 @@ from numalet.core.cluster.cluster import ClusterNode, ClusterPod, Taint, TaintEf
 from numalet.core.model.node_constraints import HostPort, NodeConstraints
 from numalet.core.model.quantity import Quantity
 from numalet.insight.fleet import kube_scheduler
+from numalet.insight.fleet.kube_scheduler import SchedulerQuestion
 from values import gpu_fleet
 from values.gpu_fleet import GIB, GPU
 
@@ -87,7 +88,7 @@ def test_a_node_takes_so_many_pods() -> None:
     rules = replace(NODE.node.rules, max_pods=1)
     full = replace(NODE, node=replace(NODE.node, roster=replace(NODE.node.roster, rules=rules)))
     assert why_not(full, asking()) == "no room for more than 1 pods"
-    assert kube_scheduler.whatever_its_room(full, asking(9)) is None
+    assert SchedulerQuestion.about(asking(9)).about_the_node(full) is None
 
 
 def test_an_unknown_device_and_ephemeral_storage() -> None:
