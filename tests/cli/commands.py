@@ -22,6 +22,9 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "documented"
 RESERVED = "0:memory=3Gi;1:memory=2148Mi"
 CONFIGURED = ("-c", str(EXAMPLES / "kubelet.yaml"), "--reserved-memory", RESERVED)
 DOCUMENTED = (*CONFIGURED, "-m", str(EXAMPLES / "machine.yaml"))
+SMALL_MACHINE = ("-m", "2n8c", "--memory-per-node", "32Gi")
+FLEET_FOLDER = EXAMPLES.parent / "fleet"
+FLEET = ("--fleet", str(FLEET_FOLDER / "fleet.yaml"))
 GUARANTEED = str(EXAMPLES / "guaranteed.yaml")
 SECOND = str(EXAMPLES / "second.yaml")
 UID = "fa9bdd38-6df9-4cf9-aa67-8c4814da37a8"

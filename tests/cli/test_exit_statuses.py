@@ -6,14 +6,21 @@ import re
 
 import pytest
 
-from cli.commands import DOCUMENTED, EXAMPLES, GUARANTEED, RESERVED, SECOND, Runner
+from cli.commands import (
+    DOCUMENTED,
+    EXAMPLES,
+    FLEET,
+    GUARANTEED,
+    RESERVED,
+    SECOND,
+    SMALL_MACHINE,
+    Runner,
+)
 from numalet.cli import main, manual
 from values import gpu_dump
 
-FLEET = ("--fleet", str(EXAMPLES.parent / "fleet" / "fleet.yaml"))
-_SHAPE = ("-m", "2n8c", "--memory-per-node", "32Gi")
 _CONFIG = ("-c", str(EXAMPLES / "kubelet.yaml"))
-_OTHER = (*_CONFIG, "--reserved-memory", RESERVED, *_SHAPE)
+_OTHER = (*_CONFIG, "--reserved-memory", RESERVED, *SMALL_MACHINE)
 """The documented configuration on another machine, on which its reservation is wrong."""
 
 _UNDECIDED = """apiVersion: machineconfiguration.openshift.io/v1
@@ -35,7 +42,7 @@ kubeReserved: {memory: 1Gi}
 
 # Files in capitals are made by the test.
 _ANSWERS: list[tuple[str, tuple[str, ...], int]] = [
-    ("machine", _SHAPE, 0),
+    ("machine", SMALL_MACHINE, 0),
     ("simulate", (*DOCUMENTED, GUARANTEED), 0),
     ("simulate", (*DOCUMENTED, GUARANTEED, SECOND), 1),
     ("explain", (*DOCUMENTED, GUARANTEED), 0),
@@ -45,9 +52,9 @@ _ANSWERS: list[tuple[str, tuple[str, ...], int]] = [
     ("replay", ("CHANGED",), 1),
     ("check", DOCUMENTED, 0),
     ("check", (*_CONFIG, "-m", str(EXAMPLES / "machine.yaml")), 1),
-    ("check", ("-c", "TEMPLATE", *_SHAPE), 4),
-    ("reserve", _SHAPE, 0),
-    ("reserve", ("-c", "BROKEN", *_SHAPE), 1),
+    ("check", ("-c", "TEMPLATE", *SMALL_MACHINE), 4),
+    ("reserve", SMALL_MACHINE, 0),
+    ("reserve", ("-c", "BROKEN", *SMALL_MACHINE), 1),
     ("state show", ("STATE",), 0),
     ("state verify", ("STATE",), 0),
     ("state verify", ("DAMAGED",), 1),

@@ -16,10 +16,8 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from cli.commands import DOCUMENTED, EXAMPLES, GUARANTEED, Runner
+from cli.commands import DOCUMENTED, FLEET, FLEET_FOLDER, GUARANTEED, SMALL_MACHINE, Runner
 from numalet.cli import main
-
-FLEET = EXAMPLES.parent / "fleet"
 
 _FILES = {("publish",), ("fleet", "classes")}
 """Commands that print objects or a file, by default as YAML."""
@@ -53,27 +51,25 @@ def test_answers_that_are_rows_can_be_csv() -> None:
     }
 
 
-_FLEET = ("--fleet", str(FLEET / "fleet.yaml"))
-_SHAPE = ("-m", "2n8c", "--memory-per-node", "32Gi")
 _ARGUMENTS: dict[str, tuple[str, ...]] = {
-    "machine": _SHAPE,
+    "machine": SMALL_MACHINE,
     "simulate": (*DOCUMENTED, GUARANTEED),
     "explain": (*DOCUMENTED, GUARANTEED),
     "what-if": (*DOCUMENTED, GUARANTEED),
     "replay": ("RECORD",),
     "check": (*DOCUMENTED, GUARANTEED),
-    "reserve": _SHAPE,
+    "reserve": SMALL_MACHINE,
     "state show": ("STATE",),
     "state verify": ("STATE",),
     "state diff": ("STATE", "STATE"),
     "state restore-check": (*DOCUMENTED, "STATE"),
     "state upgrade-check": (*DOCUMENTED, "STATE", "--from", "1.36", "--to", "1.37"),
     "state rebase": (*DOCUMENTED, "STATE"),
-    "fleet fit": (str(FLEET / "jobs.yaml"), *_FLEET),
-    "fleet traps": _FLEET,
-    "fleet free": (GUARANTEED, *_FLEET),
-    "fleet rejected": _FLEET,
-    "fleet classes": ("--dump", str(FLEET / "dump.json")),
+    "fleet fit": (str(FLEET_FOLDER / "jobs.yaml"), *FLEET),
+    "fleet traps": FLEET,
+    "fleet free": (GUARANTEED, *FLEET),
+    "fleet rejected": FLEET,
+    "fleet classes": ("--dump", str(FLEET_FOLDER / "dump.json")),
     "lab list": (),
 }
 """Commands that answer from files; the others ask an agent, a kubelet or a cluster."""
