@@ -101,7 +101,6 @@ if TYPE_CHECKING:
     from numalet.core.node.node import Node as Node
     from numalet.core.snapshot.placement import Changes as Changes
     from numalet.core.snapshot.placement import Placement as Placement
-    from numalet.core.snapshot.placement import diff_snapshots as diff_snapshots
     from numalet.core.snapshot.slots import ExtraManager as ExtraManager
     from numalet.core.snapshot.snapshot import Snapshot as Snapshot
     from numalet.insight.python_api.clusters import fit as fit
@@ -123,21 +122,22 @@ if TYPE_CHECKING:
     from numalet.insight.python_api.questions import verify_state_files as verify_state_files
     from numalet.insight.python_api.questions import what_if as what_if
     from numalet.insight.python_api.reading import decode_config as decode_config
+    from numalet.insight.python_api.reading import diff_snapshots as diff_snapshots
     from numalet.insight.python_api.reading import load_claims as load_claims
     from numalet.insight.python_api.reading import load_config as load_config
     from numalet.insight.python_api.reading import load_pods as load_pods
     from numalet.insight.python_api.reading import open_machine as open_machine
     from numalet.insight.python_api.reading import read_claims as read_claims
     from numalet.insight.python_api.reading import read_pods as read_pods
+    from numalet.insight.python_api.reading import rejection_status as rejection_status
     from numalet.insight.python_api.reading import replay as replay
+    from numalet.insight.python_api.reading import runtime_settings as runtime_settings
+    from numalet.insight.python_api.reading import sentence as sentence
     from numalet.insight.python_api.tables import Answer as Answer
     from numalet.insight.python_api.tables import decision_rows as decision_rows
     from numalet.insight.python_api.tables import placement_rows as placement_rows
-    from numalet.insight.simulate.outcome import runtime_settings as runtime_settings
     from numalet.io.documents.kubelet.kubelet_config import ConfigSources as ConfigSources
     from numalet.io.machines import LoadedMachine as LoadedMachine
-    from numalet.wording.explanations import sentence as sentence
-    from numalet.wording.kubelet import status as rejection_status
 
 __version__ = "0.1.0"
 
@@ -193,7 +193,7 @@ _PUBLIC = {
     "check_restart": "numalet.insight.python_api.questions",
     "decode_config": "numalet.insight.python_api.reading",
     "decision_rows": "numalet.insight.python_api.tables",
-    "diff_snapshots": "numalet.core.snapshot.placement",
+    "diff_snapshots": "numalet.insight.python_api.reading",
     "explain": "numalet.insight.python_api.questions",
     "fit": "numalet.insight.python_api.clusters",
     "free": "numalet.insight.python_api.clusters",
@@ -208,10 +208,12 @@ _PUBLIC = {
     "read_pods": "numalet.insight.python_api.reading",
     "read_state_files": "numalet.insight.python_api.questions",
     "rejected": "numalet.insight.python_api.clusters",
+    "rejection_status": "numalet.insight.python_api.reading",
     "replay": "numalet.insight.python_api.reading",
     "reserve": "numalet.insight.python_api.questions",
     "restart_node": "numalet.insight.python_api.nodes",
-    "sentence": "numalet.wording.explanations",
+    "runtime_settings": "numalet.insight.python_api.reading",
+    "sentence": "numalet.insight.python_api.reading",
     "simulate": "numalet.insight.python_api.questions",
     "start_node": "numalet.insight.python_api.nodes",
     "traps": "numalet.insight.python_api.clusters",
@@ -221,8 +223,6 @@ _PUBLIC = {
 }
 _RENAMED = {
     "merge_hints": ("numalet.core.hints.merging", "merge"),
-    "rejection_status": ("numalet.wording.kubelet", "status"),
-    "runtime_settings": ("numalet.insight.simulate.outcome", "runtime_settings"),
 }
 
 __all__ = [

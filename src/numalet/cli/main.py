@@ -23,6 +23,7 @@ from numalet.cli import command_line, output, streams
 from numalet.cli.helping import Command, Commands, with_line_breaks
 from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding
+from numalet.io.findings import documents
 
 EXIT_UNUSABLE: Final = 2
 EXIT_BUG: Final = 3
@@ -206,6 +207,9 @@ def run(arguments: list[str] | None = None) -> int:
         # A lack of memory may appear as an error of any system call.
         if error.errno == errno.ENOMEM:
             return _out_of_memory()
+        unusable = documents.unusable_path(error)
+        if unusable is not None:
+            return _unusable(unusable, arguments)
         # Without a file name it is the standard output that is full.
         if error.errno != errno.ENOSPC or error.filename is not None:
             return _bug()

@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 import numalet
+from cli.commands import EXAMPLES
 from harness.bad_inputs import refused_with
 from numalet.core.model.value import replace
 
+DUMP = EXAMPLES.parent / "fleet" / "dump.json"
 CONFIG = numalet.decode_config({})
 LARGE = numalet.decode_config({"kubeReserved": {"memory": "1Ti"}})
 PODS = numalet.read_pods(
@@ -74,6 +76,18 @@ FLEET: Any = "pools: []"
         (lambda: numalet.fit(FLEET, "cpu=1"), "cluster takes Cluster (Fleet.from_dump or"),
         (lambda: numalet.open_cluster(7), "paths takes str or a path"),  # type: ignore[arg-type]
         (lambda: numalet.placement_rows(FLEET), "snapshot takes Snapshot, not str 'pools: []'"),
+        (lambda: numalet.rejection_status(None), "rejection takes"),  # type: ignore[arg-type]
+        (lambda: numalet.runtime_settings(5), "decision takes Decision, not int 5"),  # type: ignore[arg-type]
+        (lambda: numalet.sentence(5), "about takes Finding or Reason, not int 5"),  # type: ignore[arg-type]
+        (lambda: numalet.diff_snapshots(5, 5), "before takes Snapshot, not int 5"),  # type: ignore[arg-type]
+        (
+            lambda: numalet.start_node(CONFIG, "2n4c", plugins=5),  # type: ignore[arg-type]
+            "plugins takes PreferredDevices, not int 5",
+        ),
+        (
+            lambda: numalet.start_node(CONFIG, "2n4c", managers=[5]),  # type: ignore[list-item]
+            "managers takes a list of ExtraManager, not int 5",
+        ),
         (lambda: numalet.simulate(CONFIG, "x" * 100, 5), "pods takes a list of Pod"),  # type: ignore[arg-type]
         (lambda: numalet.replay("x" * 100, jobs="x" * 100), f"not str '{'x' * 79}..."),  # type: ignore[arg-type]
     ],
@@ -93,9 +107,23 @@ def test_an_iterator_is_read_once() -> None:
 @pytest.mark.parametrize(
     ("act", "text"),
     [
-        (lambda: numalet.load_pods("none.yaml"), "none.yaml: this file cannot be read"),
-        (lambda: numalet.load_config("none.yaml"), "none.yaml: this file cannot be read"),
-        (lambda: numalet.open_cluster("none.json"), "none.json: "),
+        (lambda: numalet.load_pods("none.yaml"), "paths='none.yaml': this file cannot be read"),
+        (lambda: numalet.load_claims([Path("none")]), "paths='none': this file cannot be read"),
+        (lambda: numalet.load_config(""), "sources='': this file cannot be read"),
+        (lambda: numalet.open_cluster("none.json"), "paths='none.json': this file cannot be read"),
+        (lambda: numalet.open_cluster("n" * 300), f"paths='{'n' * 300}': this path cannot be used"),
+        (
+            lambda: numalet.what_if(PODS, {"m": "none"}, {"c": CONFIG}),
+            "machines='none': no file, folder, profile or shape",
+        ),
+        (
+            lambda: numalet.Fleet.from_dump(DUMP).fit("gpu"),
+            "'gpu' is neither a file nor a list",
+        ),
+        (
+            lambda: numalet.Fleet.from_dump(DUMP).fit("=" * 300),
+            "=' is neither a file nor a list of amounts",
+        ),
         (lambda: numalet.open_machine("2n4c", memory_per_node="4GB"), "4GB"),
     ],
 )
@@ -118,6 +146,19 @@ def test_a_policy_or_scope_is_one_that_exists(argument: str, value: str) -> None
     ("act", "text"),
     [
         (lambda: numalet.start_node(CONFIG, "2n4c", release="x"), "release: invalid"),
+        (lambda: what_if(releases=["1.1"]), "releases: unknown release 1.1"),
+        (lambda: what_if(orders=0), "orders 0 is too small; expected 1 or more"),
+        (lambda: what_if(policies=[]), "policies is empty; expected at least one"),
+        (lambda: numalet.what_if(PODS, {}, {"c": CONFIG}), "machines is empty"),
+        (lambda: numalet.load_pods(set()), "paths is empty"),
+        (lambda: numalet.replay([]), "files is empty"),
+        (lambda: numalet.explain(started(), PODS[0], budget_seconds=-1), "budget_seconds -1 is"),
+        (
+            lambda: numalet.verify_state_files({"x": ""}),
+            "files 'x' is unknown; expected one of cpu",
+        ),
+        (lambda: numalet.simulate(CONFIG, "2n4c", PODS, files={"x": ""}), "files 'x' is unknown"),
+        (lambda: numalet.open_machine("1n1c", memory_per_node="x"), "memory_per_node: "),
         (lambda: numalet.reserve(CONFIG, "2n4c", strategy="odd"), "strategy: unknown"),
         (lambda: numalet.reserve(LARGE, "2n4c"), "(?!strategy)"),
     ],
@@ -127,8 +168,9 @@ def test_an_error_names_the_argument(act: Callable[[], object], text: str) -> No
         act()
 
 
-def test_one_path_of_scenarios_is_one_file(tmp_path: Path) -> None:
-    (report,) = numalet.replay(str(tmp_path / "none.jsonl"))
+@pytest.mark.parametrize("kind", [str, Path])
+def test_one_path_of_scenarios_is_one_file(kind: type, tmp_path: Path) -> None:
+    (report,) = numalet.replay(kind(tmp_path / "none.jsonl"))
     assert "none.jsonl" in str(report)
 
 
@@ -147,7 +189,9 @@ def test_devices_are_on_nodes_of_the_machine() -> None:
     [
         (lambda: numalet.Device("g", numa_nodes=1), "tuple of node ids"),  # type: ignore[arg-type]
         (lambda: numalet.Device("g", numa_nodes="01"), "tuple of node ids"),  # type: ignore[arg-type]
+        (lambda: numalet.Device("g", numa_nodes=("1",)), "tuple of node ids"),  # type: ignore[arg-type]
         (lambda: started().admit({"kind": "Pod"}), "read_pods makes them"),  # type: ignore[arg-type]
+        (lambda: started().remove(PODS[0]), "the uid of a pod is expected, not Pod"),  # type: ignore[arg-type]
     ],
 )
 def test_a_value_of_another_type_is_named(act: Callable[[], object], text: str) -> None:

@@ -76,6 +76,8 @@ class Node(ShownValue):
 
     def remove(self, pod_uid: str) -> Node:
         """Return the node after a pod was deleted. Unknown uids change nothing."""
+        if not isinstance(pod_uid, str):
+            raise TypeError(f"the uid of a pod is expected, not {type(pod_uid).__name__}")
         return self.at(lifecycle.remove(self.roster, self.snapshot, pod_uid))
 
     def awaiting_sources(self) -> Node:

@@ -24,7 +24,7 @@ from numalet.insight.output import (
     json_schema,
 )
 from numalet.insight.python_api import tables
-from numalet.insight.python_api.arguments import checked
+from numalet.insight.python_api.arguments import at_least, checked, require
 from numalet.insight.python_api.nodes import choices
 from numalet.insight.python_api.pictures import FleetPicture
 from numalet.insight.python_api.tables import Answer
@@ -48,8 +48,7 @@ def open_cluster(paths: Paths, *, class_file: str | PathLike[str] | None = None)
         BadInput: a file cannot be read, or contains no nodes.
     """
     listed = [paths] if isinstance(paths, str | PathLike) else [*paths]
-    if not listed:
-        raise input_error.Required("paths is empty", expected="the path of a dump").bad_input()
+    require(paths=listed)
     return clusters.open_cluster(
         ClusterSources(
             paths=[fspath(each) for each in listed],
@@ -67,10 +66,8 @@ def fit(cluster: Cluster, pod: Shape, count: int | None = None) -> Answer:
     Raises:
         BadInput: the text names no pod, or the count is negative.
     """
-    if count is not None and count < 0:
-        raise input_error.Invalid(
-            f"count {count} is negative", expected="0 for as many as fit, or more"
-        ).bad_input()
+    if count is not None:
+        at_least(0, count=count)
     shapes = _shapes(pod)
     # For the engine, no count means as many as fit.
     asked = [

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from numalet.core.cluster.cluster import Cluster
 from numalet.insight.python_api import clusters
 from numalet.insight.python_api.arguments import checked
-from numalet.insight.python_api.nodes import naming_arguments
 from numalet.insight.usecases.clusters import ClusterSources, listed_cluster
 
 
@@ -78,8 +77,7 @@ def _listed(
     # The client of the API server is imported late: a dump needs none.
     from numalet.io.kube_api import access, api_objects
 
-    with naming_arguments():
-        server = access.of(None if kubeconfig is None else Path(kubeconfig), context)
+    server = access.of(None if kubeconfig is None else Path(kubeconfig), context)
     # A notebook has a running event loop, in which no other can run.
     with ThreadPoolExecutor(1) as thread:
         objects = thread.submit(asyncio.run, api_objects.listed(server)).result()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable
 from os import PathLike
 from typing import Any, Final, TypeAlias
 
@@ -17,8 +15,7 @@ from numalet.core.config.rules import StartRefused
 from numalet.core.managers.device.inventory import Device
 from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
 from numalet.core.model import input_error
-from numalet.core.model.findings import BadInput, Finding, Location
-from numalet.core.model.input_error import InputFinding
+from numalet.core.model.findings import BadInput, Location
 from numalet.core.model.kubelet_view import kubelet_view
 from numalet.core.model.machine import Machine
 from numalet.core.model.machine_info import MachineInfo
@@ -30,12 +27,11 @@ from numalet.core.snapshot.slots import ExtraManager
 from numalet.insight.python_api.arguments import checked
 from numalet.io.documents.kubelet import kubelet_version
 from numalet.io.documents.machine import device_file
+from numalet.io.files import state_directory
 from numalet.io.machines import LoadedMachine, open_machine
 from numalet.wording import numbers
 
 _MOST_LISTED: Final = 8
-_FLAG: Final = re.compile(r"--([a-z]+) (?=[A-Z])")
-"""As in ``use --context NAME``."""
 
 
 def choices(argument: str, given: Iterable[str], known: Collection[str]) -> tuple[str, ...]:
@@ -119,6 +115,7 @@ def start_node(
         ValueError: two managers have the same name.
     """
     rules = following(behaviour, release)
+    choices("files", files or (), state_directory.FILE_NAMES)
     info, its_devices = machine_and_devices(machine)
     return nodes.start(
         config,
@@ -152,6 +149,7 @@ def restart_node(
     Raises:
         BadInput: the text names no machine.
     """
+    choices("files", files or (), state_directory.FILE_NAMES)
     info, its_devices = machine_and_devices(machine)
     state_files = node.state_files() if files is None else files
     reported = its_devices if devices is None else devices_on(devices, info.node_ids)
@@ -167,28 +165,8 @@ def following(behaviour: Behaviour, release: str | Release | None) -> Behaviour:
     if release is None:
         return replace(behaviour, release=DEFAULT) if behaviour in (EXACT, NATIVE) else behaviour
     if not isinstance(release, Release):
-        with naming_arguments():
-            release = kubelet_version.of_name(release)
+        release = kubelet_version.of_name(release)
     return replace(behaviour, release=release)
-
-
-@contextmanager
-def naming_arguments() -> Iterator[None]:
-    """Put the name of the argument into errors that name the flag of the command."""
-    try:
-        yield
-    except BadInput as bad:
-        raise BadInput(_naming_argument(each) for each in bad.findings) from None
-
-
-def _naming_argument(finding: Finding) -> Finding:
-    if isinstance(finding, InputFinding):
-        finding = replace(finding, message=_FLAG.sub(r"\1=", finding.message))
-    flag = finding.where.document
-    if not flag.startswith("--"):
-        return finding
-    argument = flag.removeprefix("--").replace("-", "_")
-    return finding.at(replace(finding.where, document=argument))
 
 
 def machine_and_devices(machine: AnyMachine) -> tuple[MachineInfo, Devices]:

@@ -23,14 +23,13 @@ from numalet.insight.lint import rows, rules
 from numalet.insight.lint.rows import FindingRow
 from numalet.insight.lint.subject import LintSubject
 from numalet.insight.output import explanation_document, json_schema
-from numalet.insight.python_api.arguments import checked
+from numalet.insight.python_api.arguments import at_least, checked, require
 from numalet.insight.python_api.nodes import (
     AnyMachine,
     choices,
     following,
     machine_and_devices,
     machine_info,
-    naming_arguments,
     start_node,
 )
 from numalet.insight.python_api.tables import Answer, MatrixRows, decision_rows
@@ -42,6 +41,7 @@ from numalet.insight.state.verify import FileReport
 from numalet.insight.usecases import comparing, explaining, reserving, state_doctor
 from numalet.insight.usecases.reserving import Plan
 from numalet.io.documents.cluster import node_labels
+from numalet.io.files import state_directory
 from numalet.io.machines import LoadedMachine, open_machine
 
 AnyPath: TypeAlias = str | PathLike[str]
@@ -79,6 +79,7 @@ def explain(
     """
     if config is not None and node.snapshot.pods:
         raise ValueError("with a config the node is one that was just started; see 'after'")
+    at_least(0, budget_seconds=budget_seconds)
     # A search decides many times, and a plugin may act on a device whenever it is called.
     quiet = node.without_plugins()
     beginning = Session(
@@ -165,6 +166,8 @@ def what_if(
     Raises:
         BadInput: a text names no machine, or a policy, scope or release is not known.
     """
+    require(machines=machines, configs=configs, policies=policies, scopes=scopes, options=options)
+    at_least(1, orders=orders)
     tried = choices("policies", policies, _POLICIES), choices("scopes", scopes, _SCOPES)
     followed = [following(behaviour, each) for each in releases] or [behaviour]
     opened = [
@@ -223,6 +226,7 @@ def check(
     Raises:
         BadInput: the text names no machine, or the release is not known.
     """
+    choices("files", files, state_directory.FILE_NAMES)
     followed = following(behaviour, release)
     opened = open_machine(machine) if isinstance(machine, str | PathLike) else machine
     # Opened here, because only a loaded machine has the notes of its reader.
@@ -265,8 +269,7 @@ def reserve(
     """
     rules = following(behaviour, release)
     info = machine_info(machine)
-    with naming_arguments():
-        return reserving.plan_for(config, info, strategy, rules)
+    return reserving.plan_for(config, info, strategy, rules)
 
 
 @checked
@@ -293,6 +296,7 @@ def verify_state_files(
     Raises:
         BadInput: the text names no machine, or the release is not known.
     """
+    choices("files", files, state_directory.FILE_NAMES)
     info = None if machine is None else machine_info(machine)
     followed = None if release is None else following(EXACT, release).release
     return verify.verify(files, info, followed)
@@ -319,5 +323,6 @@ def check_restart(
     Raises:
         BadInput: the text names no machine, or the release is not known.
     """
+    choices("files", files, state_directory.FILE_NAMES)
     rules = following(behaviour, release)
     return restart_check.check(config, machine_info(machine), files, rules)

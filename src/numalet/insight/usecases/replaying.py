@@ -8,6 +8,7 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from os import PathLike, fspath
 from typing import Any, TypeAlias
 
 from msgspec import UNSET
@@ -69,7 +70,9 @@ Report: TypeAlias = PassedReport | FailedReport | SkippedReport | UnusableReport
 
 
 def replay(
-    files: str | Sequence[str], jobs: int = 1, release: str | None = None
+    files: str | PathLike[str] | Iterable[str | PathLike[str]],
+    jobs: int = 1,
+    release: str | None = None,
 ) -> Iterator[Report]:
     """Yield a report for every scenario of the files, in their order.
 
@@ -82,8 +85,12 @@ def replay(
         BadInput: at once, if the release is not known.
     """
     # Not in the generator: an unknown release is reported at the call, not at the first report.
-    listed = [files] if isinstance(files, str) else files
-    return _replayed(listed, jobs, None if release is None else kubelet_version.of_name(release))
+    listed = [files] if isinstance(files, str | PathLike) else files
+    return _replayed(
+        [fspath(each) for each in listed],
+        jobs,
+        None if release is None else kubelet_version.of_name(release),
+    )
 
 
 def _replayed(files: Sequence[str], jobs: int, release: Release | None) -> Iterator[Report]:

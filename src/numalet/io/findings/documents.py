@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
-from numalet.core.model.findings import Finding
+import errno
+from typing import Final
+
+from numalet.core.model import input_error
+from numalet.core.model.findings import BadInput, Finding, Location
+
+_UNUSABLE: Final = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP)
+
+
+def unusable_path(error: OSError) -> BadInput | None:
+    """Return the input error about a path that is closed to this user or no path; else None.
+
+    Also the questions of ``pathlib`` raise such errors, as ``Path.exists``.
+    """
+    if error.errno not in _UNUSABLE or error.filename is None:
+        return None
+    return input_error.Unreadable(
+        f"this path cannot be used: {error.strerror}", where=Location(str(error.filename))
+    ).bad_input()
 
 
 class DocumentUnreadable(Finding):

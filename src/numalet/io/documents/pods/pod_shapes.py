@@ -7,9 +7,9 @@ suspension in the manifest are ignored.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from numalet.core.cluster.cluster import ClusterPod, TaintEffect, Toleration
@@ -79,7 +79,9 @@ def _full_name(short: str, known: Iterable[str]) -> str:
 
 
 def is_amounts(text: str) -> bool:
-    return "=" in text and not Path(text).exists()
+    # ``Path.exists`` raises an error for a text that is too long for a path.
+    is_like_them = "=" in text or text.isidentifier()
+    return is_like_them and not os.path.exists(text)  # noqa: PTH110
 
 
 def of_amounts(text: str) -> ClusterPod:
