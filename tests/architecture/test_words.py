@@ -228,3 +228,16 @@ def test_docstrings_and_comments_use_no_private_verbs() -> None:
         for word in _NOT_IN_COMMENTS.findall(text)
     ]
     assert private == []
+
+
+def test_on_the_dashboard_a_pod_is_rejected_and_nothing_refused() -> None:
+    templates = sorted(tree.SOURCE.joinpath("pages", "templates").rglob("*.html"))
+    assert templates != []
+    lines = [
+        f"{tree.relative(path)}:{number}: {line.strip()[:80]}"
+        for path in templates
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        # Members of documents have their old names.
+        if "refus" in re.sub(r"each\.refus\w+|\"refusing_nodes\"", "", line).lower()
+    ]
+    assert lines == []

@@ -42,6 +42,6 @@ def test_pods_come_with_the_state_files_and_what_is_not_known_is_said(
             expect(page.locator("main")).to_contain_text("kubectl logs")
             assert browsers.violations(page) == []
             page.goto(f"{base}/history")
-            expect(page.locator("main")).to_contain_text("Refusals are not known")
+            expect(page.locator("main")).to_contain_text("Rejections are not known")
         finally:
             process.kill()

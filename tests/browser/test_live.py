@@ -104,7 +104,7 @@ def test_the_keyboard_alone_reaches_a_refused_pod(page: Page) -> None:
         page.goto(dashboard.link(url).url)
         page.keyboard.press("Tab")
         expect(page.locator(".skip")).to_be_focused()
-        link = page.locator(".refused a").first
+        link = page.locator(".rejected a").first
         for _ in range(40):
             if link.evaluate("each => each === document.activeElement"):
                 break

@@ -276,7 +276,7 @@ def test_documents_keep_to_their_schema(numalet: Runner, pods: Path) -> None:
 
 
 def test_the_page_shows_what_is_printed() -> None:
-    page = (DOCS / "how-to" / "explain-a-refusal.md").read_text(encoding="utf-8")
+    page = (DOCS / "how-to" / "explain-a-rejection.md").read_text(encoding="utf-8")
     assert (GOLDEN / "explain.txt").read_text(encoding="utf-8") in page
 
 

@@ -115,7 +115,7 @@ def test_shapes_have_the_names_under_which_they_are_asked_about(numalet: Runner,
     assert BIG in table
     assert other in table
     assert f'"{BIG} {other}"' in numalet(*asked, "-o", "csv").out
-    assert "REFUSED" not in numalet("fleet", "traps", "--shape", BIG, "--dump", dump).out
+    assert "REJECTS" not in numalet("fleet", "traps", "--shape", BIG, "--dump", dump).out
 
 
 def test_a_dry_run_says_what_would_change(numalet: Runner, dump: str) -> None:

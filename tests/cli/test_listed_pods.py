@@ -211,7 +211,7 @@ def test_pods_before_that_the_replay_refuses_are_reported_first(
     new = saved(tmp_path, pod("new"), "new.json")
 
     ended = numalet("explain", *NODE, new, "--after", after)
-    assert ended.out.startswith("! 1 of 2 pods before it was refused in this replay")
+    assert ended.out.startswith("! 1 of 2 pods before it was rejected in this replay")
     assert ended.out.splitlines()[2] == "!   default/wide: UnexpectedAdmissionError"
 
     found = json.loads(numalet("explain", *NODE, new, "--after", after, "-o", "json").out)
@@ -219,7 +219,7 @@ def test_pods_before_that_the_replay_refuses_are_reported_first(
     assert (refused["pod"], refused["reason"]) == ("default/wide", "UnexpectedAdmissionError")
 
     ended = numalet("simulate", *NODE, after)
-    assert "\n! 1 of 2 pods that run was refused in this replay" in ended.out
+    assert "\n! 1 of 2 pods that run was rejected in this replay" in ended.out
     found = json.loads(numalet("simulate", *NODE, after, "-o", "json").out)
     assert [each["pod"] for each in found["replay_refused"]] == ["default/wide"]
 

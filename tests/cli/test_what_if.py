@@ -222,7 +222,7 @@ def test_running_pods_that_a_variant_refuses_are_reported_first(
     asked = ("what-if", *node, str(path), "--policies", "none,restricted")
     ended = numalet(*asked)
     first, _, named, *rest = ended.out.splitlines()
-    assert first.startswith("! 1 pod that runs is refused here")
+    assert first.startswith("! 1 pod that runs is rejected here")
     assert named == "!   default/b: by all"
     assert "default/c: UnexpectedAdmissionError" in "\n".join(rest)
 

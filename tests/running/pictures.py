@@ -43,7 +43,7 @@ COMMANDS: Final[Mapping[str, tuple[str, Sequence[str]]]] = {
             "wide.yaml",
         ),
     ),
-    "refused-pod.svg": (
+    "rejected-pod.svg": (
         "documented",
         (
             "explain", "-c", "kubelet.yaml", "-m", "machine.yaml",

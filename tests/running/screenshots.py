@@ -53,7 +53,7 @@ SHOTS: Final[Mapping[str, Shot]] = {
     "dashboard-node.png": Shot("node", "/node", 520),
     "dashboard-pods.png": Shot("node", "/pods", 420),
     "dashboard-pod.png": Shot("node", "/pods/default/route", 880),
-    "dashboard-pod-refused.png": Shot("node", "/pods/default/late", 1240),
+    "dashboard-pod-rejected.png": Shot("node", "/pods/default/late", 1240),
     "dashboard-what-if.png": Shot("node", "/what-if?sample=larger", 1240),
     "dashboard-history.png": Shot("node", "/history", 1040),
     "dashboard-fleet.png": Shot("fleet", "/fleet", 960),

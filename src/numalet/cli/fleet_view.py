@@ -141,7 +141,7 @@ _TRAPS: Final[Columns[Trap]] = (
     Column("POOL", lambda each: each.pool or "-"),
     Column("STRANDED", lambda each: numbers.amounts(each.stranded)),
     Column("WHY", lambda each: each.text),
-    Column("REFUSED", lambda each: breaking.words(numbers.some(each.refused))),
+    Column("REJECTS", lambda each: breaking.words(numbers.some(each.refused))),
 )
 _POOLS: Final[Columns[PoolTraps]] = (
     Column("POOL", lambda each: each.pool or "-"),
@@ -158,11 +158,11 @@ _SHAPES: Final[Columns[TrapShape]] = (
     Column("WAIT", lambda each: each.waiting, right=True),
     Column("REJECTED", lambda each: each.rejected, right=True),
     Column("NODES WITH ROOM", lambda each: each.fitting_nodes, right=True),
-    Column("NODES THAT REFUSE", lambda each: each.refusing_nodes, right=True),
+    Column("NODES THAT REJECT", lambda each: each.refusing_nodes, right=True),
 )
 _REFUSALS: Final[Columns[ShapeRefusal]] = (
     Column("NODES", lambda each: each.nodes, right=True),
-    Column("WHY THEY REFUSE", lambda each: each.text),
+    Column("WHY THEY REJECT", lambda each: each.text),
     Column("FIRST", lambda each: each.first),
 )
 
@@ -173,7 +173,7 @@ def _traps(cluster: Cluster, answer: Traps) -> Iterator[RenderableType]:
     elif not answer.shapes:
         yield output.one_line("No running or pending pod has a shape to test; see --shape.")
     elif not answer.traps and any(each.refused_by for each in answer.shapes):
-        text = "No node is a trap, but nodes refuse other pods:"
+        text = "No node is a trap, but nodes reject other pods:"
         yield output.one_line(text, "yellow")
     elif not answer.traps:
         yield output.one_line("No node is a trap for these shapes.", "green")
@@ -195,7 +195,7 @@ def _traps(cluster: Cluster, answer: Traps) -> Iterator[RenderableType]:
 
 
 def _by_shape(answer: Traps) -> Iterator[RenderableType]:
-    """Yield the shapes that wait, were rejected or are refused, and why the waiting ones are."""
+    """Yield the shapes that wait, were rejected or would be, and why the waiting ones are."""
     asking = [e for e in answer.shapes if e.waiting or e.rejected or e.refused_by]
     # A single shape that traps are named for is the question itself.
     if not asking or (len(answer.shapes) == 1 and answer.traps):

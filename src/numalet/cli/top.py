@@ -24,7 +24,7 @@ EPILOG = f"""Examples:
 
 Keys: q or Ctrl-C ends it. The arrows up and down, PgUp, PgDn, Home and End scroll. Left and right
 choose the column to sort by, r reverses the order. / filters by name or status. Esc shows all pods
-again, first those that crash or were refused.
+again, first those that crash or were rejected.
 
 {EXITS}"""
 

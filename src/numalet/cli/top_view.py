@@ -125,7 +125,7 @@ def _order(name: str, item: Json, now: datetime) -> Any:
 
 
 def _goodness(item: Json) -> int:
-    """Return 0 for a pod that crashes, was refused or lost its allocation, 2 for a good one."""
+    """Return 0 for a pod that crashes, was rejected or lost its allocation, 2 for a good one."""
     if item["status"] in WAITING:
         return 1
     if item["status"] not in GOOD or item.get("unpromised"):

@@ -64,13 +64,13 @@ def routes(shown: ShownSources) -> list[Route]:
 def charts(points: Sequence[HistoryPoint], span: TimeSpan, width_px: int) -> dict[str, Any]:
     """Return the drawings with their common axis of time: its ends, and where it begins."""
     counts = [
-        TimeBucket(start, end, (("admitted", sum(each.admitted for each in of)), *refused.items()))
+        TimeBucket(start, end, (("admitted", sum(each.admitted for each in of)), *rejected.items()))
         for start, end, of in _buckets(points, span)
-        for refused in (history_points.sums(of),)
+        for rejected in (history_points.sums(of),)
     ]
     drawings = [
         time_charts.counts_over_time(
-            "Admitted, and refused by reason", counts, span, width_px=width_px
+            "Admitted, and rejected by reason", counts, span, width_px=width_px
         )
     ]
     if strips := _strips(points):
@@ -153,7 +153,7 @@ _SAMPLE: Final = [
     HistoryPoint(
         _BEGAN + timedelta(minutes=7 * at),
         at % 3,
-        {"TopologyAffinityError": 1} if what is Happened.REFUSED else {},
+        {"TopologyAffinityError": 1} if what is Happened.REJECTED else {},
         {(0, "cpu"): 1000 * at, (0, "memory"): at << 30},
         {(0, "cpu"): 8000 - 1000 * at, (0, "memory"): 8 - at << 30},
         0,

@@ -60,7 +60,7 @@ def point(before: NodeView, after: NodeView, at: datetime) -> HistoryPoint:
     return HistoryPoint(
         at=at,
         admitted=len(new) - reasons.total(),
-        refused_by_reason=dict(reasons),
+        rejected_by_reason=dict(reasons),
         used={key: used for key, (used, _) in amounts.items()},
         free={key: free for key, (_, free) in amounts.items()},
         misplaced_bytes=sum(
@@ -112,7 +112,7 @@ def _events(before: NodeView, after: NodeView, at: datetime) -> Iterator[History
         if row.is_rejected:
             if was is None or not was.is_rejected:
                 words = f"{row.reason}: {row.cause or row.why or row.message}"
-                yield event(row.created_at, Happened.REFUSED, row.title, words)
+                yield event(row.created_at, Happened.REJECTED, row.title, words)
             continue
         if was is None or was.is_rejected:
             was = None
@@ -190,7 +190,7 @@ def _together(first: HistoryPoint, second: HistoryPoint) -> HistoryPoint:
     return replace(
         second,
         admitted=first.admitted + second.admitted,
-        refused_by_reason=sums((first, second)),
+        rejected_by_reason=sums((first, second)),
         events=first.events + second.events,
     )
 
@@ -198,7 +198,7 @@ def _together(first: HistoryPoint, second: HistoryPoint) -> HistoryPoint:
 def sums(points: Iterable[HistoryPoint]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for each in points:
-        for reason, count in each.refused_by_reason.items():
+        for reason, count in each.rejected_by_reason.items():
             counts[reason] = counts.get(reason, 0) + count
     return counts
 
@@ -206,7 +206,7 @@ def sums(points: Iterable[HistoryPoint]) -> dict[str, int]:
 def written(of: HistoryPoint) -> str:
     figures = {
         "admitted": of.admitted,
-        "refused": dict(of.refused_by_reason),
+        "refused": dict(of.rejected_by_reason),
         "reserved": _by_text(of.used),
         "free": _by_text(of.free),
         "misplaced": of.misplaced_bytes,
@@ -224,14 +224,17 @@ def read(at: datetime, text: str) -> HistoryPoint:
         return HistoryPoint(
             at=at,
             admitted=int(figures["admitted"]),
-            refused_by_reason={str(name): int(n) for name, n in figures["refused"].items()},
+            rejected_by_reason={str(name): int(n) for name, n in figures["refused"].items()},
             used=_by_key(figures["reserved"]),
             free=_by_key(figures["free"]),
             misplaced_bytes=int(figures["misplaced"]),
-            # Points of earlier versions have no events.
+            # Points of earlier versions have no events, or call a rejected pod refused.
             events=tuple(
                 HistoryEvent(
-                    datetime.fromtimestamp(when, UTC), Happened(what), str(pod), str(words)
+                    datetime.fromtimestamp(when, UTC),
+                    Happened("rejected" if what == "refused" else what),
+                    str(pod),
+                    str(words),
                 )
                 for when, what, pod, words in figures.get("events", ())
             ),

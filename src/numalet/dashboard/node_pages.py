@@ -27,7 +27,7 @@ from numalet.pages import templating
 
 _MOST_HOLDERS = 40
 _MOST_ROOMS = 8
-_MOST_REFUSED = 5
+_MOST_LISTED = 5
 _ROWS_PX = 1248
 _LONGEST_WORDS: Final = 300
 _POD: Final = ColoursBy.POD
@@ -42,11 +42,11 @@ def routes(shown: ShownSources) -> list[Route]:
 
     async def first(request: Request) -> Response:
         view = source.view()
-        refused = [*overview.refusals(view)]
-        shown_refused = [view.rows[at] for at in refused[:_MOST_REFUSED]]
+        rejected = [*overview.rejected_rows(view)]
+        shown_rejected = [view.rows[at] for at in rejected[:_MOST_LISTED]]
         notes = [note for note in view.notes if note.level is not Level.GOOD]
         troubled = overview.troubled_rows(view)
-        health = overview.health(view, notes, troubled, len(refused))
+        health = overview.health(view, notes, troubled, len(rejected))
         most = room.roomiest(room.rooms(view.chart))
         width = widths.of_address(request.query_params)
         return shown.page(
@@ -63,11 +63,11 @@ def routes(shown: ShownSources) -> list[Route]:
             largest=_largest_pod(_Asked(view.node)),
             holders=overview.largest_holders(view, _MOST_HOLDERS),
             holder_count=len(view.chart.pods),
-            troubled=troubled[:_MOST_REFUSED],
+            troubled=troubled[:_MOST_LISTED],
             troubled_count=len(troubled),
-            refused=shown_refused,
-            causes=await explanations.causes(view, shown_refused),
-            refused_count=len(refused),
+            rejected=shown_rejected,
+            causes=await explanations.causes(view, shown_rejected),
+            rejected_count=len(rejected),
             width=width,
             **_rooms(view.chart, None if most is None else most.row.node_id, width, shown.path),
         )

@@ -37,7 +37,7 @@ class StripTile(Value, kw_only=True):
     parts: tuple[int, ...] = ()
 
 
-def refusals(view: NodeView) -> Iterator[int]:
+def rejected_rows(view: NodeView) -> Iterator[int]:
     """Yield the indices of rows of rejected pods, the last one first."""
     for at in range(len(view.rows) - 1, -1, -1):
         if view.rows[at].is_rejected:
@@ -64,7 +64,9 @@ def largest_holders(view: NodeView, most: int) -> list[tuple[MapPod, Holder, str
     ]
 
 
-def health(view: NodeView, notes: Sequence[Note], troubled: Sequence[PodRow], refused: int) -> Note:
+def health(
+    view: NodeView, notes: Sequence[Note], troubled: Sequence[PodRow], rejected: int
+) -> Note:
     needs = numbers.counted(len(notes), "note") + " below"
     worst = min((note.level for note in notes), key=ORDER.index, default=Level.GOOD)
     if view.kind is SourceKind.OBSERVING:
@@ -77,25 +79,25 @@ def health(view: NodeView, notes: Sequence[Note], troubled: Sequence[PodRow], re
         return Note(Level.BAD, "", f"The node is not ready to admit pods; {needs}.")
     bad = sum(row.level is Level.BAD for row in troubled)
     counts = (
-        (bad, "crashed or failed"), (len(troubled) - bad, "waiting"), (refused, "refused")
+        (bad, "crashed or failed"), (len(troubled) - bad, "waiting"), (rejected, "rejected")
     )  # fmt: skip
     listed = [f"{numbers.counted(count, 'pod')} {words}" for count, words in counts if count]
     listed += [needs] if notes else []
     if not listed:
         return Note(worst, "", "The node is ready, and nothing needs attention.")
-    level = Level.WARNING if worst is Level.GOOD and (bad or refused) else worst
+    level = Level.WARNING if worst is Level.GOOD and (bad or rejected) else worst
     return Note(level, "", f"The node is ready; {', '.join(listed)}.")
 
 
 def strip(view: NodeView, level: Level, notes: int, troubled: Sequence[PodRow]) -> list[StripTile]:
-    """Return health, the room by resource, refused pods and crashing ones; ``notes`` are counted.
+    """Return health, the room by resource, rejected pods and crashing ones; ``notes`` are counted.
 
     Where nothing is allocated per NUMA node, the room is the requests of all pods.
     """
-    refused = sum(row.is_rejected for row in view.rows)
+    rejected = sum(row.is_rejected for row in view.rows)
     bad = sum(row.level is Level.BAD for row in troubled)
     waiting = len(troubled) - bad
-    wrong = notes + len(troubled) + refused + (not view.is_ready)
+    wrong = notes + len(troubled) + rejected + (not view.is_ready)
     is_known = view.kind is not SourceKind.OBSERVING
     return [
         StripTile(
@@ -104,10 +106,10 @@ def strip(view: NodeView, level: Level, notes: int, troubled: Sequence[PodRow]) 
         ),
         *_room(view),
         StripTile(
-            name="Refused", figure=str(refused) if is_known else "not known",
-            words=f"pod{'' if refused == 1 else 's'}" if is_known else "beside a kubelet",
-            href="/pods?status=Rejected" if refused else "#refused",
-            level=Level.BAD if refused else None,
+            name="Rejected", figure=str(rejected) if is_known else "not known",
+            words=f"pod{'' if rejected == 1 else 's'}" if is_known else "beside a kubelet",
+            href="/pods?status=Rejected" if rejected else "#rejected",
+            level=Level.BAD if rejected else None,
         ),
         StripTile(
             name="Crashing", figure=str(bad), href="/pods?sort=trouble",
@@ -165,7 +167,7 @@ SAMPLES: Final = tuple(
         ("Health", "0", "need attention", Level.GOOD, ()),
         ("Health", "1", "needs attention", Level.WARNING, ()),
         ("Crashing", "11", "crashed or failed, 2 waiting", Level.BAD, ()),
-        ("Refused", "not known", "beside a kubelet", None, ()),
+        ("Rejected", "not known", "beside a kubelet", None, ()),
         ("CPUs", "13", "of 31 free", None, (1, 18, 13)),
         ("CPUs", "9.5", "of 16 not requested", None, (0, 6500, 9500)),
         ("example.com/gpu", "0", "of 4 free", None, (0, 4, 0)),

@@ -148,7 +148,7 @@ ELSEWHERE: Final = -1
 class Happened(Enum):
     BEGAN = "began"
     ADMITTED = "admitted"
-    REFUSED = "refused"
+    REJECTED = "rejected"
     CRASHED = "crashed"
     RESTARTED = "restarted"
     ENDED = "ended"
@@ -169,12 +169,12 @@ class HistoryPoint(Value):
 
     ``used`` and ``free`` are amounts by NUMA node and resource: CPUs in thousandths, sizes in
     bytes; ``ELSEWHERE`` stands for devices of several NUMA nodes. ``admitted`` and
-    ``refused_by_reason`` count pods since the point before.
+    ``rejected_by_reason`` count pods since the point before.
     """
 
     at: datetime
     admitted: int
-    refused_by_reason: Mapping[str, int]
+    rejected_by_reason: Mapping[str, int]
     used: Mapping[tuple[int, str], int]
     free: Mapping[tuple[int, str], int]
     misplaced_bytes: int

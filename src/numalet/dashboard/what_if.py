@@ -229,11 +229,11 @@ def _asked(beginning: Session, pods: Sequence[Pod], question: WhatIfQuestion) ->
         )
         for each in decisions
     ]
-    refused = (at for at, row in enumerate(rows) if not row.admitted)
+    rejected = (at for at, row in enumerate(rows) if not row.admitted)
     chosen = question.chosen
     if chosen is None or not 0 <= chosen < len(pods):
-        # In detail: the first refused pod, or the last one if all are admitted.
-        chosen = next(refused, len(pods) - 1)
+        # In detail: the first rejected pod, or the last one if all are admitted.
+        chosen = next(rejected, len(pods) - 1)
     case = cases.running_case(beginning, pods[:chosen], pods[chosen])
     traced = story.trace(case)
     end = time.monotonic() + LONGEST_SEARCH_SECONDS

@@ -172,7 +172,7 @@ def _merge(group: Element, hints: HintMap, each: HintSet, left_px: int) -> None:
     if each.rank is not None:
         svg.add(group, "text", f"{each.rank}.", x=left_px, y=19)
     if each.is_chosen:
-        words, css_class = ("accepted", "good") if hints.is_accepted else ("refused", "bad")
+        words, css_class = ("accepted", "good") if hints.is_accepted else ("rejected", "bad")
         words = f"→ {words}"
         mark = svg.add(group, "text", words, css_class=f"strong {css_class}", x=left_px + 20, y=19)
         svg.named(mark, hints.verdict)

@@ -173,7 +173,7 @@ class TimeBucket(Value):
 def counts_over_time(
     title: str, buckets: Sequence[TimeBucket], span: TimeSpan, *, width_px: int = 960
 ) -> str:
-    """Draw a column per stretch of time, with its parts by name: refusals by reason."""
+    """Draw a column per stretch of time, with its parts by name: rejections by reason."""
     sums = counts_by_name(buckets)
     classes = {
         name: f"hue-{at + 1}" if at < _NAMED_HUES else "holder" for at, name in enumerate(sums)

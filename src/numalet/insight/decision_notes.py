@@ -79,7 +79,7 @@ class DecisionEvicted(DecisionNote):
 class DecisionResourceNotOffered(DecisionNote):
     sentence = (
         "{resource}: no node offers it; the kubelet passes over it, so {pods} would run without "
-        "(--device; native mode refuses)"
+        "(--device; native mode rejects such a pod)"
     )
     pods: str
     resource: str

@@ -234,7 +234,7 @@ def replay_refused(refused: Sequence[tuple[str, str]], count: int, which: str) -
     shown = [f"!   {name}: {reason}" for name, reason in refused[:_MOST_REFUSED]]
     more = len(refused) - _MOST_REFUSED
     return [
-        f"! {len(refused)} of {count} {pods} {which} {was} refused in this replay; if they run,",
+        f"! {len(refused)} of {count} {pods} {which} {was} rejected in this replay; if they run,",
         "! the answer is based on a state that differs from that of your node:",
         *shown,
         *([f"!   and {more} more"] if more > 0 else []),
@@ -242,13 +242,13 @@ def replay_refused(refused: Sequence[tuple[str, str]], count: int, which: str) -
 
 
 def variants_refuse(refused: Sequence[tuple[str, str]]) -> list[str]:
-    """Return lines that name running pods, each with the variants of a node that refuse it."""
+    """Return lines that name running pods, each with the variants of a node that reject it."""
     runs, are = ("pod that runs", "is") if len(refused) == 1 else ("pods that run", "are")
     shown = [f"!   {name}: {variants}" for name, variants in refused[:_MOST_REFUSED]]
     more = len(refused) - _MOST_REFUSED
     return [
-        f"! {len(refused)} {runs} {are} refused here; for a variant that describes your node as it",
-        "! is, this means that the state differs from that of your node:",
+        f"! {len(refused)} {runs} {are} rejected here; for a variant that describes your node as",
+        "! it is, this means that the state differs from that of your node:",
         *shown,
         *([f"!   and {more} more"] if more > 0 else []),
     ]

@@ -111,7 +111,7 @@ async def test_what_waits_and_was_rejected_comes_first_and_no_praise_stands_besi
     assert 'class="good"' not in page
     assert "3 shapes of pods were asked about" in page
     assert "No pod waits, and none was rejected." in calm
-    assert "No node refuses a pod that the scheduler would send there." in calm
+    assert "No node rejects a pod that the scheduler would send there." in calm
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def _point(seconds: float, admitted: int = 0, **refused: int) -> HistoryPoint:
     return HistoryPoint(
         at=_AT + timedelta(seconds=seconds),
         admitted=admitted,
-        refused_by_reason=refused,
+        rejected_by_reason=refused,
         used={(0, "memory"): 2**30, (1, "hugepages-2Mi"): 0},
         free={(0, "memory"): 2**31, (1, "hugepages-2Mi"): 2**21},
         misplaced_bytes=4096,
@@ -101,7 +101,7 @@ def test_a_point_counts_what_the_view_before_had_not() -> None:
     refused = PodRow(pod=Pod(uid="c", name="c"), status="Rejected", reason="UnexpectedAdmission")
     before, after = _view(old), _view(old, new, refused)
     made = history_points.point(before, after, _AT)
-    assert (made.admitted, made.refused_by_reason) == (1, {"UnexpectedAdmission": 1})
+    assert (made.admitted, made.rejected_by_reason) == (1, {"UnexpectedAdmission": 1})
     assert set(made.free) == {(0, "memory"), (1, "memory")}
     still = history_points.point(after, after, _AT)
     assert history_points.differs(still, made)
@@ -109,11 +109,12 @@ def test_a_point_counts_what_the_view_before_had_not() -> None:
 
 
 def test_points_come_back_from_their_text() -> None:
-    event = HistoryEvent(_AT, Happened.REFUSED, "ns/pod", "Odd: why")
+    event = HistoryEvent(_AT, Happened.REJECTED, "ns/pod", "Odd: why")
     made = replace(_point(0, 2, TopologyAffinityError=3), events=(event,))
     text = history_points.written(made)
     assert history_points.read(made.at, text) == made
-    # A point of an earlier version.
+    # Points of earlier versions.
+    assert history_points.read(made.at, text.replace('"rejected"', '"refused"')) == made
     figures = json.loads(text)
     del figures["events"]
     assert history_points.read(made.at, json.dumps(figures)) == replace(made, events=())
@@ -328,7 +329,7 @@ async def test_a_source_remembers_each_change(tmp_path: Path) -> None:
     ):
         refused = PodRow(pod=Pod(uid="c", name="c"), status="Rejected", reason="Odd")
         source.change(_view(refused))
-        while not any("Odd" in each.refused_by_reason for each in node.history()):  # noqa: ASYNC110
+        while not any("Odd" in each.rejected_by_reason for each in node.history()):  # noqa: ASYNC110
             await asyncio.sleep(0.001)
         assert node.view() is source.shown
         assert node.log_path(ContainerKey("c", "c")) is None
@@ -349,9 +350,9 @@ async def test_the_pods_of_a_simulated_node_are_in_its_first_point(tmp_path: Pat
         while not node.history():  # noqa: ASYNC110
             await asyncio.sleep(0.001)
         (first,) = node.history()
-    assert (first.admitted, first.refused_by_reason) == (1, {"Odd": 1})
+    assert (first.admitted, first.rejected_by_reason) == (1, {"Odd": 1})
     assert [(each.what.value, each.pod) for each in first.events] == [
-        ("began", ""), ("admitted", "default/a"), ("refused", "default/c"),
+        ("began", ""), ("admitted", "default/a"), ("rejected", "default/c"),
     ]  # fmt: skip
 
 

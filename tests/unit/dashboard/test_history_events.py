@@ -87,7 +87,7 @@ def test_an_event_says_what_became_of_a_pod() -> None:
         ("restarted", "default/again", "app: after a crash; 2 restarts"),
         ("ended", "default/job", "Completed"),
         ("admitted", "default/new", ""),
-        ("refused", "default/c", "Odd: why"),
+        ("rejected", "default/c", "Odd: why"),
         ("removed", "default/gone", ""),
     ]
     assert _happened(after, after) == []
@@ -99,7 +99,7 @@ def test_a_pod_that_is_tried_again_is_admitted_and_one_that_crashes_at_once_has_
         ("admitted", "default/a", ""), ("crashed", "default/a", "Error"),
     ]  # fmt: skip
     assert _happened(_view(_row("a", "Running")), _view(refused)) == [
-        ("refused", "default/a", "Odd: m")
+        ("rejected", "default/a", "Odd: m")
     ]
     assert _happened(_view(_row("a", "Running")), _view(_row("a", "Running", 1))) == [
         ("restarted", "default/a", "app: has ended; 1 restart")
@@ -151,7 +151,7 @@ def test_a_pod_that_came_and_crashed_between_two_views_says_both_when_they_were(
         (3, "admitted", ""),
         (4, "crashed", "app: exit code 3, Error"),
         (5, "restarted", "app: after a crash; 1 restart"),
-        (2, "refused", "Odd: m"),
+        (2, "rejected", "Odd: m"),
     ]
     # A pod that the server of the dashboard finds at its start has a past that is not news.
     old = replace(_row("a", "Running", 1, _exit(-4), -3), created_at=_AT - timedelta(days=1))
@@ -175,7 +175,7 @@ def test_a_point_has_cpus_memory_and_devices() -> None:
 async def test_the_page_lists_events_the_last_first_with_a_link_where_the_pod_is() -> None:
     pods = ("default/here", "default/gone", "unknown pod 42db31cc")
     points = [
-        replace(_point(at), events=(HistoryEvent(_point(at).at, Happened.REFUSED, pod, "Odd: x"),))
+        replace(_point(at), events=(HistoryEvent(_point(at).at, Happened.REJECTED, pod, "Odd: x"),))
         for at, pod in enumerate(pods)
     ]
     async with _client(points, _row("here", "Running")) as client:

@@ -43,7 +43,7 @@ async def test_the_first_screen_answers_in_its_order() -> None:
     async with _client(Shown(_view())) as client:
         text = (await client.get("/")).text
     headings = [
-        text.index(f'<h2 id="{name}">') for name in ("room", "holders", "healthy", "refused")
+        text.index(f'<h2 id="{name}">') for name in ("room", "holders", "healthy", "rejected")
     ]
     assert [text.index('<ul class="strip">'), *headings] == sorted(
         [text.index('<ul class="strip">'), *headings]
@@ -56,7 +56,7 @@ async def test_the_first_screen_answers_in_its_order() -> None:
     assert "TopologyAffinityError" in text
     # What is short, with figures, in place of what the policy says.
     assert "<strong>cpu:" in text or "CPUs short" in text
-    assert "topology policy" not in text[text.index('<h2 id="refused">') :]
+    assert "topology policy" not in text[text.index('<h2 id="rejected">') :]
 
 
 async def test_the_first_screen_says_what_is_short_now_and_what_would_be_admitted() -> None:
@@ -101,13 +101,13 @@ async def test_health_is_said_in_one_line() -> None:
     )  # fmt: skip
     for changed, words in (
         (replace(calm, notes=()), "The node is ready, and nothing needs attention."),
-        (view, "The node is ready; 1 pod refused, 1 note below."),
-        (replace(view, notes=()), "warning</span> The node is ready; 1 pod refused."),
+        (view, "The node is ready; 1 pod rejected, 1 note below."),
+        (replace(view, notes=()), "warning</span> The node is ready; 1 pod rejected."),
         (replace(calm, rows=crashing), "1 pod crashed or failed, 1 pod waiting, 1 note below."),
         (replace(view, is_ready=False), "The node is not ready to admit pods; 1 note below."),
         (
             replace(view, notes=(*view.notes, Note(Level.BAD, "a/b", "Broken."))),
-            "The node is ready; 1 pod refused, 2 notes below.",
+            "The node is ready; 1 pod rejected, 2 notes below.",
         ),
     ):
         async with _client(Shown(changed)) as client:
@@ -240,7 +240,7 @@ async def test_the_page_of_a_pod_that_runs(tmp_path: Path) -> None:
     assert "Failed" not in text
 
 
-async def test_a_refused_pod_has_its_reason_and_ways_out_that_can_be_seen() -> None:
+async def test_a_rejected_pod_has_its_reason_and_ways_out_that_can_be_seen() -> None:
     async with _client(Shown(_view())) as client:
         text = (await client.get("/pods/team/big")).text
         assert "TopologyAffinityError" in text
@@ -269,7 +269,7 @@ async def test_a_refused_pod_has_its_reason_and_ways_out_that_can_be_seen() -> N
         assert (await client.get("/pods/team/web-1/ways-out/1")).status_code == 404
 
 
-async def test_a_refused_pod_for_which_there_is_room_now() -> None:
+async def test_a_rejected_pod_for_which_there_is_room_now() -> None:
     view = _view()
     source = Shown(view)
     async with _client(source) as client:

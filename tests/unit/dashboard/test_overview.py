@@ -26,22 +26,22 @@ def _strip(view: NodeView, notes: int = 0) -> dict[str, StripTile]:
     return {tile.name: tile for tile in overview.strip(view, Level.WARNING, notes, troubled)}
 
 
-def test_the_strip_has_health_room_refused_and_crashing_in_this_order() -> None:
+def test_the_strip_has_health_room_rejected_and_crashing_in_this_order() -> None:
     view = _view()
     crashing = replace(view.rows[0], status="CrashLoopBackOff")
     rows = (crashing, replace(view.rows[1], status="Pending"), view.rows[2])
     strip = _strip(replace(view, rows=rows), notes=2)
-    assert [*strip] == ["Health", "CPUs", "Memory", "Refused", "Crashing"]
+    assert [*strip] == ["Health", "CPUs", "Memory", "Rejected", "Crashing"]
     said = {name: f"{tile.figure} {tile.words}" for name, tile in strip.items()}
     assert said == {
         "Health": "5 need attention",
         "CPUs": "13 of 31 free",
         "Memory": "54Gi of 63Gi free",
-        "Refused": "1 pod",
+        "Rejected": "1 pod",
         "Crashing": "1 crashed or failed, 1 waiting",
     }
     assert strip["CPUs"].parts == (1, 18, 13)
-    assert [strip[name].level for name in ("Health", "CPUs", "Refused", "Crashing")] == [
+    assert [strip[name].level for name in ("Health", "CPUs", "Rejected", "Crashing")] == [
         Level.WARNING, None, Level.BAD, Level.BAD,
     ]  # fmt: skip
     assert [tile.href for tile in strip.values()] == [
@@ -52,16 +52,16 @@ def test_the_strip_has_health_room_refused_and_crashing_in_this_order() -> None:
 def test_what_is_right_has_no_colour_of_trouble() -> None:
     view = _view()
     strip = _strip(replace(view, rows=view.rows[:2]))
-    assert (strip["Refused"].figure, strip["Refused"].href) == ("0", "#refused")
-    assert strip["Refused"].words == "pods"
-    assert (strip["Refused"].level, strip["Crashing"].level) == (None, None)
+    assert (strip["Rejected"].figure, strip["Rejected"].href) == ("0", "#rejected")
+    assert strip["Rejected"].words == "pods"
+    assert (strip["Rejected"].level, strip["Crashing"].level) == (None, None)
     assert strip["Crashing"].words == "crashed or failed"
     assert _strip(replace(view, rows=view.rows[:2]), 1)["Health"].words == "needs attention"
     assert _strip(replace(view, rows=(), is_ready=False))["Health"].figure == "1"
 
 
-def test_beside_a_kubelet_refusals_are_not_known() -> None:
-    tile = _strip(replace(_view(), kind=SourceKind.OBSERVING))["Refused"]
+def test_beside_a_kubelet_rejections_are_not_known() -> None:
+    tile = _strip(replace(_view(), kind=SourceKind.OBSERVING))["Rejected"]
     assert (tile.figure, tile.words) == ("not known", "beside a kubelet")
 
 
@@ -83,4 +83,4 @@ def test_without_static_policies_the_room_is_what_pods_do_not_request() -> None:
     assert strip["Memory"].words.endswith("Gi not requested")
     assumed = replace(view.node.snapshot, assumed=frozenset({ContainerKey("uid", "c")}))
     unknown = replace(view, node=replace(view.node, snapshot=assumed))
-    assert [*_strip(unknown)] == ["Health", "Refused", "Crashing"]
+    assert [*_strip(unknown)] == ["Health", "Rejected", "Crashing"]

@@ -65,7 +65,7 @@ def test_every_cell_has_a_shape_a_word_and_a_title() -> None:
 
 def test_the_merge_stands_beside_and_what_is_not_shown_below() -> None:
     texts = _texts(_read(_ALL))
-    assert {"1.", "→ refused", "3 more sets: 1 offered, 2 not", _ALL.verdict} <= {*texts}
+    assert {"1.", "→ rejected", "3 more sets: 1 offered, 2 not", _ALL.verdict} <= {*texts}
     assert "memory manager: no set fits" in texts
     assert "merge: ranked by lower numbers" in texts
 

@@ -54,7 +54,7 @@ def test_counts_by_name_are_columns() -> None:
         TimeBucket(36000.0, 37800.0, (("b", 1), ("a", 3))),
         TimeBucket(37800.0, 39600.0, (("b", 1),)),
     ]
-    picture = ElementTree.fromstring(time_charts.counts_over_time("Refused", buckets, HOUR))
+    picture = ElementTree.fromstring(time_charts.counts_over_time("Rejected", buckets, HOUR))
     titles = [each[0].text for each in picture.iter() if len(each) and each.tag.endswith("rect")]
     assert titles == [
         "10:00 to 10:30 UTC: a 3", "10:00 to 10:30 UTC: b 1", "10:30 to 11:00 UTC: b 1",
@@ -66,19 +66,19 @@ def test_the_seventh_name_is_neutral_and_no_counts_are_none() -> None:
     counts = tuple((f"reason-{at}", 9 - at) for at in range(7))
     bucket = TimeBucket(36000.0, 36001.0, counts)
     picture = ElementTree.fromstring(
-        time_charts.counts_over_time("Refused", [bucket], HOUR, width_px=400)
+        time_charts.counts_over_time("Rejected", [bucket], HOUR, width_px=400)
     )
     classes = [
         each.attrib["class"] for each in picture.iter() if len(each) and each.tag.endswith("rect")
     ]
     assert classes[-2:] == ["hue-6 part", "holder part"]
-    empty = ElementTree.fromstring(time_charts.counts_over_time("Refused", [], HOUR))
+    empty = ElementTree.fromstring(time_charts.counts_over_time("Rejected", [], HOUR))
     assert empty[1].text == "none"
 
 
 def test_short_spans_show_seconds() -> None:
     span = TimeSpan(36000.0, 36060.0)
-    picture = ElementTree.fromstring(time_charts.counts_over_time("Refused", [], span))
+    picture = ElementTree.fromstring(time_charts.counts_over_time("Rejected", [], span))
     texts = [each.text for each in picture.iter()]
     assert "10:00:30" in texts
     assert texts.count("UTC") == 1

@@ -27,7 +27,7 @@ def test_who_is_evicted_for_a_critical_pod_is_named() -> None:
 
 def test_a_few_refused_pods_are_named_and_the_rest_counted() -> None:
     few = explanations.replay_refused([("a", "OutOfcpu")], 1, explanations.BEFORE_IT)
-    assert few[0].startswith("! 1 of 1 pod before it was refused in this replay")
+    assert few[0].startswith("! 1 of 1 pod before it was rejected in this replay")
     assert "!   a: OutOfcpu" in few
     many = [(str(number), "OutOfcpu") for number in range(50)]
     assert len(explanations.replay_refused(many, 60, explanations.THAT_RUN)) < 50

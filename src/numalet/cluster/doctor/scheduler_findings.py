@@ -33,7 +33,7 @@ class ClusterSchedulerNodesPerCycle(WarningFinding):
     sentence = "{source} has percentageOfNodesToScore {percentage}, and an extender"
     why = (
         "the scheduler sends only so large a share of the nodes, 500 of 5,000 by default; a pod "
-        "that all of these refuse waits, although the other nodes were not tried"
+        "that all of these reject waits, although the other nodes were not tried"
     )
     fix = "write percentageOfNodesToScore: 100 into {source}"
     source: str
@@ -42,7 +42,8 @@ class ClusterSchedulerNodesPerCycle(WarningFinding):
 
 class ClusterSchedulerBackOff(NoteFinding):
     sentence = (
-        "{source} has podMaxBackoffSeconds {seconds}: refused pods wait as long once there is room"
+        "{source} has podMaxBackoffSeconds {seconds}: a pod without a node waits as long once there"
+        " is room"
     )
     fix = "write podMaxBackoffSeconds: 2 into {source}"
     source: str

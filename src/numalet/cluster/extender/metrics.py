@@ -35,7 +35,7 @@ HELP: Final[Mapping[str, str]] = {
     "request_seconds": "Seconds from the head of a request to its answer, by verb.",
     "request_cpu_seconds_total": "CPU seconds spent on answering, by verb.",
     "nodes_total": "Nodes in filter calls, by verdict.",
-    "pods_refused_by_all_total": "Pods that all nodes refused; equal causes count once.",
+    "pods_refused_by_all_total": "Pods that all nodes would reject; equal causes count once.",
     "promises": "Pods promised to a node whose objects do not show it yet.",
     "promises_made_total": "Promises made: a node was named for a pod.",
     "promises_late_total": "Promises that ended because their time had passed.",

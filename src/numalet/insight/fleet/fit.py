@@ -66,7 +66,7 @@ class Landing(Value):
 
 
 class ReasonGroup(Value):
-    """Nodes that refuse a copy for the same reason; names in order."""
+    """Nodes that reject a copy for the same reason; names in order."""
 
     code: str
     text: str

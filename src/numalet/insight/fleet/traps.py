@@ -1,7 +1,7 @@
 """Trap nodes: nodes that are free by the scheduler's sums but reject the pods sent to them.
 
 A resource of a node is *stranded* if the scheduler would send some shape that requests it there,
-and the kubelet refuses all shapes that request it. A node with a stranded resource is a trap. CPUs
+and the kubelet rejects all shapes that request it. A node with a stranded resource is a trap. CPUs
 that a web server can use are not stranded, while the GPUs next to them may be.
 """
 
@@ -25,7 +25,7 @@ from numalet.wording import numbers
 
 
 class ShapeRefusal(Value):
-    """``nodes`` that refuse a shape for one cause, the largest number first; ``first`` by name."""
+    """``nodes`` that reject a shape for one cause, the largest number first; ``first`` by name."""
 
     code: str
     text: str
@@ -38,7 +38,7 @@ class TrapShape(Value, kw_only=True):
 
     ``rejected_on`` are the nodes that rejected them, and ``rejected_because`` the reasons, each
     once. One more such pod fits on ``fitting_nodes`` nodes. ``refused_by`` are those to which the
-    scheduler would send it, and whose kubelet would refuse it.
+    scheduler would send it, and whose kubelet would reject it.
     """
 
     shape: str
@@ -69,7 +69,7 @@ class TrapShape(Value, kw_only=True):
 
 
 def urgent_first(every: Iterable[TrapShape]) -> list[TrapShape]:
-    """Sort shapes: most waiting and rejected pods first, then those that most nodes refuse."""
+    """Sort shapes: most waiting and rejected pods first, then those that most nodes reject."""
     return sorted(every, key=lambda each: (-each.waiting - each.rejected, -each.refusing_nodes))
 
 
@@ -260,9 +260,9 @@ class TrapFinder:
         )
         promised = {name for number, _ in refused for name in pods[number][1]}
         # A resource that some fitting shape can still use is not stranded, even if other shapes
-        # are refused.
+        # are rejected.
         names = promised - {name for number in fitting for name in pods[number][1]}
-        # Without a free amount nothing is lost, whatever the kubelet refuses.
+        # Without a free amount nothing is lost, whatever the kubelet rejects.
         stranded = {name: free[name] for name in sorted(names) if free.get(name, 0) > 0}
         if not stranded:
             return _OnNode(fitting, refused, {}, (), "")
@@ -275,7 +275,7 @@ class TrapFinder:
 def _by_shape(
     on_nodes: Mapping[str, _OnNode],
 ) -> tuple[Counter[int], dict[int, tuple[ShapeRefusal, ...]]]:
-    """Return by shape how many nodes take it, and which causes other nodes have to refuse it."""
+    """Return by shape how many nodes take it, and which causes other nodes have to reject it."""
     fitting: Counter[int] = Counter()
     names: dict[int, dict[Obstacle, list[str]]] = {}
     for name, each in sorted(on_nodes.items()):

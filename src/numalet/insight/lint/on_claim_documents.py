@@ -98,7 +98,7 @@ class LintClaimsNotChecked(LintNote):
 
 class LintStaticPodWithClaims(LintFinding):
     sentence = "static pod {pod} claims devices"
-    why = "Claims are allocated by the scheduler, which static pods never pass; kubelets refuse it."
+    why = "Claims are allocated by the scheduler, which static pods never pass; kubelets reject it."
     fix = "let the pod come from the API server"
     pod: str
 

@@ -131,4 +131,4 @@ def _of_cause(cause: Reason, provider: str) -> str:
         case _ if provider == "cpu":
             return "too few CPUs free where they are needed"
         case _:
-            return f"its kubelet would refuse: {cause.code}"
+            return f"its kubelet would reject it: {cause.code}"

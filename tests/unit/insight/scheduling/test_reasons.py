@@ -151,7 +151,7 @@ CAUSES: list[tuple[str, Reason, str]] = [
     ("memory", of_memory.NoNodeFits("c"), "no NUMA nodes that go together have the memory free"),
     ("device", of_devices.NotRegistered("c", GPU), f"no healthy {GPU}"),
     ("device", of_devices.TooFewFree("c", GPU, 4, 2), f"too few {GPU} free"),
-    ("quota", FromOutside(), "its kubelet would refuse: quota/none-left"),
+    ("quota", FromOutside(), "its kubelet would reject it: quota/none-left"),
 ]  # fmt: skip
 
 

@@ -140,15 +140,15 @@ class ReleaseRules(RunningRules):
         test="tests/unit/core/admission/test_pod_level_pods.py::test_a_pod_level_pod_is_passed_over",
     )
     pod_level_pods_are_refused: bool = _rule(
-        "Pods with spec.resources are refused as PodLevelResourcesNotSupported, after the managers "
-        "have allocated for them.",
+        "Pods with spec.resources are rejected as PodLevelResourcesNotSupported, after the "
+        "managers have allocated for them.",
         kubelet="podFeaturesAdmitHandler",
         test="tests/unit/core/admission/test_pod_level_pods.py::test_without_the_gate_a_pod_level_pod_is_refused_at_last",
     )
     pod_level_pods_are_placed_whole: bool = _rule(
         "In pod scope a pod with spec.resources gets its CPUs and memory as a whole, and its "
         "containers divide them; a pod that would leave nothing to containers that share is "
-        "refused. In container scope its Guaranteed containers get theirs.",
+        "rejected. In container scope its Guaranteed containers get theirs.",
         kubelet="staticPolicy.AllocatePod of both managers",
         test="tests/unit/core/admission/test_pod_level_pods.py::test_a_pod_level_pod_is_placed_whole",
     )

@@ -73,8 +73,8 @@ class RunningRules(Rules):
         "::test_later_releases_show_what_a_pod_got_as_a_whole",
     )
     failed_alignments_are_counted: bool = _rule(
-        "Refusals of single-numa-node and of full-pcpus-only are counted by what could not be "
-        "aligned, and the series of aligned and of failed containers begin with 0.",
+        "Rejections because of single-numa-node and full-pcpus-only are counted by what could not "
+        "be aligned, and the series of aligned and of failed containers begin with 0.",
         kubelet="metrics.ContainerAlignedComputeResourcesFailure",
         test="tests/unit/agent/telemetry/test_admission_counts.py"
         "::test_what_could_not_be_aligned_is_counted_in_releases_that_do_so",

@@ -112,7 +112,7 @@ _USES: Final[Mapping[str, Mapping[str, Use]]] = {
             "A pod that selects labels which the node lacks is rejected as NodeAffinity.",
             rule="constraints_are_asked",
         ),
-        "os": honoured("A pod for another system than Linux is refused."),
+        "os": honoured("A pod for another system than Linux is rejected."),
         "overhead": honoured("Added to the requests of the containers."),
         "priority": honoured(
             "From 2000000000 on the pod is critical: the agent evicts other pods to make "
