@@ -12,6 +12,7 @@ import pytest
 
 from kubelet import plugin_node
 from kubelet.plugin_node import ALL, OWN, RUNTIMES, SHARED, plugged
+from numalet.agent.nri.plan import MOST_OVERRIDES
 from numalet.core.model import cpu_set
 from running import machine_of_its_own
 from running.answer_times import AnswerTimes
@@ -25,6 +26,7 @@ STORM_SECONDS = float(os.environ.get("NUMALET_PLUGIN_STORM_SECONDS", "600"))
 CREATIONS = 200
 ALIVE = 40
 LONG_SECONDS = 7200
+LEFT = "SetByAnotherProgram"
 
 
 @pytest.fixture(params=RUNTIMES, ids=lambda each: Path(each).name)
@@ -45,6 +47,13 @@ def runtime(
 def plugin(runtime: Containerd) -> Iterator[Plugin]:
     with plugged(runtime, SOCKET) as plugin:
         yield plugin
+
+
+def cpus_file(runtime: Containerd, container: str) -> Path:
+    """The file with the CPUs of a container, by its path below the kubelet's cgroups."""
+    v1 = runtime.own.cgroups / "cpuset"
+    cgroups = v1 if v1.is_dir() else runtime.own.cgroups
+    return cgroups / "kubepods" / container / "cpuset.cpus"
 
 
 def test_containers_get_cpus_of_their_own_and_the_pool_follows(
@@ -111,6 +120,27 @@ def test_a_restarted_runtime_gets_the_plugin_again_and_reports_no_end(
     assert runtime.cpus(runtime.run(second, cpu=1, attempt=1)) == OWN
 
 
+def test_a_container_is_left_to_a_program_that_sets_its_cpus_again_and_again(
+    runtime: Containerd, plugin: Plugin
+) -> None:
+    web = runtime.run(runtime.run_pod("web", "burstable"))
+    db = runtime.run(runtime.run_pod("db"), cpu=1)
+    cpus, every = cpus_file(runtime, f"poddb/{db}"), cpu_set.text(ALL)
+    for _ in range(MOST_OVERRIDES - 1):
+        cpus.write_text(every)
+        plugin.until(lambda: runtime.cpus(db) == OWN)
+    assert not plugin.says(LEFT)
+    cpus.write_text(every)
+    plugin.until(lambda: plugin.says(LEFT))
+    assert (runtime.cpus(db), runtime.cpus(web)) == (ALL, SHARED)
+    # A client of the runtime gets what it asks for, too, and all other containers stay off its CPU.
+    runtime.set_cpus(db, "0")
+    with pytest.raises(grpc.RpcError, match="numalet: no room for default/second"):
+        runtime.run(runtime.run_pod("second"), cpu=1)
+    assert (runtime.cpus(db), runtime.cpus(web)) == (frozenset({0}), SHARED)
+    assert plugin.said(LEFT) == 1
+
+
 @pytest.mark.large
 @pytest.mark.timeout(LONG_SECONDS)
 def test_kills_at_every_point_of_a_life_lose_double_and_leak_nothing(
@@ -137,13 +167,10 @@ def test_kills_at_every_point_of_a_life_lose_double_and_leak_nothing(
 def test_updates_during_creations_block_nothing(
     runtime: Containerd, plugin: Plugin, record_property: Callable[[str, object], None]
 ) -> None:
-    web = runtime.run(runtime.run_pod("web", "burstable"))
-    cgroups = runtime.own.cgroups
-    v1 = cgroups / "cpuset"
-    group = (v1 if v1.is_dir() else cgroups) / "kubepods" / "burstable" / "podweb" / web
+    web, calm = (runtime.run(runtime.run_pod(name, "burstable")) for name in ("web", "calm"))
+    cpus, every = cpus_file(runtime, f"burstable/podweb/{web}"), cpu_set.text(ALL)
     storm = Storm(runtime)
-    every = cpu_set.text(ALL)
-    storm.rage(STORM_SECONDS, web, lambda: (group / "cpuset.cpus").write_text(every))
+    storm.rage(STORM_SECONDS, web, lambda: cpus.write_text(every))
     repairs = runtime.daemon.log.read_text().count("numalet-repair")
     figures = (
         f"{storm.created} created, {storm.updates} updates, {repairs} lines about repairs, "
@@ -152,9 +179,14 @@ def test_updates_during_creations_block_nothing(
     record_property("told", figures)
     assert storm.created > 1
     assert repairs
-    plugin.until(lambda: runtime.cpus(web) == ALL)
+    plugin.until(lambda: runtime.cpus(calm) == ALL)
     db = runtime.run(runtime.run_pod("db"), cpu=1)
-    plugin.until(lambda: (runtime.cpus(db), runtime.cpus(web)) == (OWN, SHARED))
+    plugin.until(lambda: (runtime.cpus(db), runtime.cpus(calm)) == (OWN, SHARED))
+    # The one container was left to the client, and reported once.
+    assert plugin.said(LEFT) == 1
+    for own in (OWN, SHARED):
+        runtime.set_cpus(web, cpu_set.text(own))
+        assert runtime.cpus(web) == own
 
 
 @pytest.mark.large

@@ -61,12 +61,14 @@ def differing(members: Iterable[Member], proc: Path) -> Mapping[str, Sets]:
     """Return what the kernel allows the main process of a container, where the plan says less.
 
     The runtime may still have to apply what an answer says. A process may narrow its own CPUs, so
-    only CPUs and nodes outside of the plan count. Blocks.
+    only CPUs and nodes outside of the plan count, and no pod that is left alone. Blocks.
     """
     found = {}
     for each in members:
         planned, pid = each.in_force, each.seen.pid
-        if not pid or planned.is_empty or not _is_process_of(each, proc):
+        if each.seen.pod.is_ignored or planned.is_empty:
+            continue
+        if not pid or not _is_process_of(each, proc):
             continue
         try:
             allowed = procfs.read_status(pid, proc)
@@ -104,7 +106,7 @@ def misplaced(
     found = {}
     for each in members:
         planned = each.in_force.nodes
-        if not planned or each.seen.id not in by_id:
+        if each.is_left or each.seen.pod.is_ignored or not planned or each.seen.id not in by_id:
             continue
         try:
             pages = interface_files.pages(*by_id[each.seen.id], page_sizes)

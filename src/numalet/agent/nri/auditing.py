@@ -16,8 +16,8 @@ from numalet.agent.nri.audit import Groups, Misplaced
 from numalet.agent.nri.choices import EventReason, NriEvent, UnpinnedCause, mask
 from numalet.agent.nri.connection import RuntimeConnection
 from numalet.agent.nri.following import FollowedPods
-from numalet.agent.nri.plugin import Parts, PinningPlugin
-from numalet.agent.nri.seen import SeenContainer, Sets
+from numalet.agent.nri.plugin import PinningPlugin
+from numalet.agent.nri.seen import Parts, SeenContainer, Sets
 from numalet.core.enforcement import limits
 from numalet.core.model.value import Value
 from numalet.io.files import state_directory
@@ -56,8 +56,13 @@ class Repairs:
         def repair(pods: object, containers: Iterable[SeenContainer]) -> Message:
             found = still_differing()
             self._differ(found)
-            in_force = {each.id: each.in_force for each in containers} | dict(found)
+            left = plan.left(plugin.plan)
+            in_force = {each.id: each.in_force for each in containers if each.id not in left}
             plugin.plan = plan.observed(plugin.plan, in_force)
+            # The runtime gave these what the plan says, so another program set what is in force.
+            overridden = found.keys() - plan.updates(plugin.plan).keys()
+            plugin.note_overrides({each: found[each] for each in overridden})
+            plugin.plan = plan.observed(plugin.plan, found)
             changes = plan.updates(plugin.plan)
             plugin.counts.repaired += len(changes)
             return nri.SynchronizeResponse(update=plugin.updates(changes))
@@ -76,7 +81,7 @@ class Repairs:
         plugin = self._plugin
         new = found.keys() - plugin.differing.keys()
         plugin.differing = found
-        for each in new & plugin.plan.members.keys():
+        for each in (new & plugin.plan.members.keys()) - plan.left(plugin.plan):
             plugin.report_unpinned(plugin.plan.members[each].seen, UnpinnedCause.AUDIT)
 
     def note_groups(self, found: Collection[str]) -> None:
@@ -151,7 +156,8 @@ class AuditRounds:
         plugin, proc = self._plugin, self._choice.proc
         members = tuple(plugin.plan.members.values())
         found = await asyncio.to_thread(audit.differing, members, proc)
-        if plugin.enforces and (found or plan.updates(plugin.plan)):
+        repairable = found.keys() - plan.left(plugin.plan)
+        if plugin.enforces and (repairable or plan.updates(plugin.plan)):
 
             def still_differing() -> Mapping[str, Sets]:
                 members = plugin.plan.members
@@ -159,7 +165,7 @@ class AuditRounds:
                 return audit.differing(there, proc)
 
             await asyncio.to_thread(self._runtime.repair, self._repairs.handlers(still_differing))
-        if not (plugin.enforces and found):
+        if not (plugin.enforces and repairable):
             plugin.differing = found
 
     async def _report_pages(self, groups: Groups) -> None:

@@ -77,6 +77,7 @@ class EventReason(Enum):
     MISPLACED = "MemoryMisplaced"
     ANNOTATION_IGNORED = "AnnotationIgnored"
     DEVICES_UNKNOWN = "DevicesUnknown"
+    OVERRIDDEN = "SetByAnotherProgram"
 
 
 class PinningCounts(Mutable):

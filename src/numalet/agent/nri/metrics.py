@@ -60,6 +60,11 @@ class PinningMetrics(Collector):
                 "Containers with other settings than in the plan.",
                 len(plan.updates(plugin.plan)),
             ),
+            (
+                "overridden_containers",
+                "Containers that are left to another program, which set their CPUs or NUMA nodes.",
+                len(plan.left(plugin.plan)),
+            ),
         ):
             yield GaugeMetricFamily(f"numalet_nri_{name}", text, value=float(value))
         # The counters of an agent are about its own admissions.

@@ -7,6 +7,7 @@ each allocation shrinks it for all of them, and each release grows it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from numalet.agent.nri import deciding, kubelet_devices
 from numalet.agent.nri.deciding import ENFORCED, OwnRefusal, Refusal, Terms
@@ -30,13 +31,26 @@ from numalet.wording import kubelet
 Manifests = Mapping[str, Pod]
 """Pods of the cluster on this node, by the runtime's uid."""
 
+MOST_OVERRIDES: Final = 3
+OVERRIDES_WITHIN_SECONDS: Final = 600.0
+"""A container is left to another program that sets its CPUs or NUMA nodes so often in this time."""
+
 
 class Member(Value):
-    """A container that may run. ``key`` is its name in the engine."""
+    """A container that may run. ``key`` is its name in the engine.
+
+    ``overrides`` are the times of ``MOST_OVERRIDES`` at most.
+    """
 
     seen: SeenContainer
     key: ContainerKey
     in_force: Sets
+    overrides: tuple[float, ...] = ()
+
+    @property
+    def is_left(self) -> bool:
+        """Whether another program sets its CPUs and NUMA nodes now (docs/decisions/0029)."""
+        return len(self.overrides) >= MOST_OVERRIDES
 
 
 class Plan(Value):
@@ -102,17 +116,19 @@ def updates(plan: Plan) -> Mapping[str, Sets]:
     return {
         each.seen.id: changes
         for each in plan.members.values()
-        if not (changes := _missing(each.in_force, wanted(plan, each))).is_empty
+        if not each.is_left
+        and not (changes := _missing(each.in_force, wanted(plan, each))).is_empty
     }
 
 
 def updated(plan: Plan, changes: Mapping[str, Sets]) -> Plan:
-    """Return the plan after these settings came into force."""
+    """Return the plan after these settings came into force, of the containers that it knows."""
     members = dict(plan.members)
     for container_id, sets in changes.items():
-        member = members[container_id]
-        in_force = Sets(sets.cpus or member.in_force.cpus, sets.nodes or member.in_force.nodes)
-        members[container_id] = replace(member, in_force=in_force)
+        member = members.get(container_id)
+        if member is not None:
+            in_force = Sets(sets.cpus or member.in_force.cpus, sets.nodes or member.in_force.nodes)
+            members[container_id] = replace(member, in_force=in_force)
     return replace(plan, members=members)
 
 
@@ -121,6 +137,26 @@ def observed(plan: Plan, found: Mapping[str, Sets]) -> Plan:
     known = {each: sets for each, sets in found.items() if each in plan.members}
     members = {each: replace(plan.members[each], in_force=sets) for each, sets in known.items()}
     return replace(plan, members={**plan.members, **members})
+
+
+def overridden(plan: Plan, sets: Mapping[str, Sets], now: float) -> Plan:
+    """Return the plan after another program set these; what the plan wants is no override."""
+    members = dict(plan.members)
+    for container_id, each in sets.items():
+        member = members.get(container_id)
+        if member is None or member.is_left:
+            continue
+        should = wanted(plan, member)
+        after = Sets(each.cpus or should.cpus, each.nodes or should.nodes)
+        if not _missing(after, should).is_empty:
+            recent = (at for at in member.overrides if now - at < OVERRIDES_WITHIN_SECONDS)
+            members[container_id] = replace(member, overrides=(*recent, now))
+    return replace(plan, members=members)
+
+
+def left(plan: Plan) -> frozenset[str]:
+    """Return the containers that are left to another program."""
+    return frozenset(each.seen.id for each in plan.members.values() if each.is_left)
 
 
 def started(plan: Plan, container_id: str, pid: int) -> Plan:
@@ -158,11 +194,10 @@ def sandbox_ended(plan: Plan, sandbox_id: str) -> Plan:
 
 def rebuilt(
     began: Node,
-    before: Snapshot,
+    before: Plan,
     pods: Iterable[SeenPod],
     seen: Iterable[SeenContainer],
     manifests: Manifests,
-    terms: Terms = ENFORCED,
     devices: KubeletDevices = NO_DEVICES,
 ) -> Plan:
     """Return the plan for the containers that a runtime has.
@@ -177,7 +212,7 @@ def rebuilt(
         each.sandbox_id: each for each in pods if each.has_process or each.sandbox_id in in_use
     }
     # Until all are decided, the records of those that follow are not stale.
-    node = began.at(_restored(began, before, sandboxes, seen)).awaiting_sources()
+    node = began.at(_restored(began, before.node.snapshot, sandboxes, seen)).awaiting_sources()
     members = {}
     without_room = {}
     for each in seen:
@@ -186,18 +221,20 @@ def rebuilt(
         if each.record is not None and key.pod_uid != each.record.pod_uid:
             # It was decided alone, before the Pod object was known.
             pod, key = each.alone, ContainerKey(each.alone.uid, each.name)
-        members[each.id] = Member(each, key, each.in_force)
+        known = before.members.get(each.id)
+        overrides = () if known is None else known.overrides
+        members[each.id] = Member(each, key, each.in_force, overrides)
         if each.pod.is_ignored:
             continue
         if pod.uid not in node.snapshot.pods:
-            node, refused = _admitted(node, pod, terms, each.pod, devices)
+            node, refused = _admitted(node, pod, before.terms, each.pod, devices)
             if refused is not None and any(deciding.holds(node.snapshot, key) for key in pod.keys):
                 node = node.keep_active(pod)
         if pod.uid in node.snapshot.pods:
             node = node.container_started(key)
         elif refused is not None:
             without_room[ContainerKey(each.pod.uid, each.name)] = refused
-    return Plan(node.sources_ready(), terms, members, sandboxes, without_room)
+    return Plan(node.sources_ready(), before.terms, members, sandboxes, without_room)
 
 
 def _restored(

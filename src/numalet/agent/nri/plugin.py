@@ -35,8 +35,8 @@ from numalet.agent.nri.choices import (
 from numalet.agent.nri.deciding import Terms
 from numalet.agent.nri.kubelet_devices import NO_DEVICES, KubeletDevices
 from numalet.agent.nri.plan import Created, Manifests, Plan
-from numalet.agent.nri.pod_annotations import NoRoom, Permissions
-from numalet.agent.nri.seen import SeenContainer, SeenPod, Sets
+from numalet.agent.nri.pod_annotations import NoRoom
+from numalet.agent.nri.seen import Parts, SeenContainer, SeenPod, Sets
 from numalet.core.admission import roster
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import replace
@@ -52,6 +52,10 @@ Report = Callable[[SeenPod, str, EventReason], None]
 
 _CREATE: Final = "CreateContainer"
 _BEGINNING: Final = ("Configure", "Synchronize")
+_LEFT: Final = (
+    f"another program set its CPUs or NUMA nodes {plan.MOST_OVERRIDES} times within "
+    f"{plan.OVERRIDES_WITHIN_SECONDS / 60:.0f} minutes, so it is left to that program until it ends"
+)
 
 
 class PinningPlugin:
@@ -206,13 +210,7 @@ class PinningPlugin:
         def synchronize(pods: list[SeenPod], containers: list[SeenContainer]) -> Message:
             known, refused = self.plan.sandboxes, self.plan.refused
             self.plan = plan.rebuilt(
-                self._began,
-                self.plan.node.snapshot,
-                pods,
-                containers,
-                self._manifests(),
-                self.plan.terms,
-                self.devices(),
+                self._began, self.plan, pods, containers, self._manifests(), self.devices()
             )
             if self._is_containerd:
                 # It gives sandboxes a cgroup, too.
@@ -238,7 +236,7 @@ class PinningPlugin:
     def _create(self, request: nri.ContainerRequest) -> Message:
         container = self._seen(request.container, request.pod)
         keys = {"pod": str(container.pod), "container": container.name}
-        if not (container.in_force.is_empty or self.foreign):
+        if not (container.in_force.is_empty or container.pod.is_ignored or self.foreign):
             what = "CPUs" if container.in_force.cpus else "NUMA nodes"
             others = "the kubelet or another plugin of the runtime"
             self.observe_only(f"{others} sets the {what} of {container.pod} itself")
@@ -288,11 +286,21 @@ class PinningPlugin:
         return result
 
     def _update(self, request: nri.ContainerRequest) -> Message:
-        """Keep our sets if a client of the runtime asks for others."""
-        asked = seen.sets(request.linux_resources)
-        if not asked.is_empty:
-            self.plan = plan.observed(self.plan, {request.container.id: asked})
+        """Keep our sets if a client of the runtime asks for others, but not again and again."""
+        asked = {request.container.id: seen.sets(request.linux_resources)}
+        if self.enforces:
+            self.note_overrides(asked)
+        self.plan = plan.updated(self.plan, asked)
         return nri.UpdatesResponse(update=self.updates(plan.updates(self.plan)))
+
+    def note_overrides(self, sets: Mapping[str, Sets]) -> None:
+        """Note what another program set. A container may be left to it then, which is reported."""
+        before = plan.left(self.plan)
+        self.plan = plan.overridden(self.plan, sets, time.monotonic())
+        for each in plan.left(self.plan) - before:
+            container = self.plan.members[each].seen
+            text = f"container {container.name}: {_LEFT}"
+            self.warn(container.pod, text, EventReason.OVERRIDDEN)
 
     def _stop(self, request: nri.ContainerRequest) -> Message:
         self.plan = plan.container_ended(self.plan, request.container.id)
@@ -349,36 +357,6 @@ class PinningPlugin:
             )
             for container_id, sets in changes.items()
         ]
-
-
-class Parts:
-    """Collects the parts of a Synchronize request, and answers the last one."""
-
-    def __init__(
-        self,
-        permissions: Permissions,
-        handle: Callable[[list[SeenPod], list[SeenContainer]], Message],
-    ) -> None:
-        self._permissions = permissions
-        self._handle = handle
-        self._pods: list[nri.PodSandbox] = []
-        self._containers: list[nri.Container] = []
-
-    def __call__(self, request: nri.SynchronizeRequest) -> Message:
-        self._pods += request.pods
-        self._containers += request.containers
-        if request.more:
-            return nri.SynchronizeResponse(more=True)
-        pods, found = self._pods, self._containers
-        self._pods, self._containers = [], []
-        by_id = {each.id: each for each in pods}
-        ordered = sorted(found, key=lambda each: (each.created_at, each.id))
-        containers = [
-            seen.container(each, by_id[each.pod_sandbox_id], self._permissions)
-            for each in ordered
-            if each.pod_sandbox_id in by_id
-        ]
-        return self._handle([seen.pod(each, self._permissions) for each in pods], containers)
 
 
 def _place(bug: Exception) -> str:

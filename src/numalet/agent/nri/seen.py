@@ -8,10 +8,11 @@ reuse of init containers' resources need the Pod object.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
+from google.protobuf.message import Message
 
 from numalet.agent.nri import pod_annotations
 from numalet.agent.nri.pod_annotations import (
@@ -219,3 +220,33 @@ def _milli_of_shares(message: nri.LinuxCPU) -> int:
     """
     shares = message.shares.value
     return -(-shares * 1000 // _SHARES_PER_CPU) if shares > _FEWEST_SHARES else 0
+
+
+class Parts:
+    """Collects the parts of a Synchronize request, and answers the last one."""
+
+    def __init__(
+        self,
+        permissions: Permissions,
+        handle: Callable[[list[SeenPod], list[SeenContainer]], Message],
+    ) -> None:
+        self._permissions = permissions
+        self._handle = handle
+        self._pods: list[nri.PodSandbox] = []
+        self._containers: list[nri.Container] = []
+
+    def __call__(self, request: nri.SynchronizeRequest) -> Message:
+        self._pods += request.pods
+        self._containers += request.containers
+        if request.more:
+            return nri.SynchronizeResponse(more=True)
+        pods, found = self._pods, self._containers
+        self._pods, self._containers = [], []
+        by_id = {each.id: each for each in pods}
+        ordered = sorted(found, key=lambda each: (each.created_at, each.id))
+        containers = [
+            container(each, by_id[each.pod_sandbox_id], self._permissions)
+            for each in ordered
+            if each.pod_sandbox_id in by_id
+        ]
+        return self._handle([pod(each, self._permissions) for each in pods], containers)

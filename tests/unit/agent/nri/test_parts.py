@@ -10,7 +10,8 @@ from typing import Any, cast
 
 from numalet.agent.nri import audit, following, reporting, seen
 from numalet.agent.nri.choices import EventReason
-from numalet.agent.nri.plan import Member
+from numalet.agent.nri.plan import MOST_OVERRIDES, Member
+from numalet.agent.nri.pod_annotations import Placement, PodChoice
 from numalet.agent.nri.seen import SeenPod, Sets
 from numalet.core.model import cpu_set
 from numalet.core.model.pod import ContainerKey
@@ -108,6 +109,20 @@ def test_pages_that_nothing_is_known_of_are_not_misplaced(tmp_path: Path) -> Non
     assert misplaced([placed("0")], tmp_path) == {}
     # Without NUMA nodes of its own a container may have its memory anywhere.
     assert misplaced([placed("")], tmp_path) == {}
+
+
+def test_what_others_set_is_no_difference_from_the_plan(tmp_path: Path) -> None:
+    group(tmp_path, "anon N0=0 N1=4096\n")
+    process(tmp_path, 7, "0-15")
+    mine, of_others = placed("0"), PodChoice(placement=Placement.IGNORE)
+    assert misplaced([mine], tmp_path)
+    ignored = replace(mine, seen=replace(mine.seen, pod=replace(POD, choice=of_others)))
+    left = replace(mine, overrides=(1.0,) * MOST_OVERRIDES)
+    assert misplaced([ignored, left], tmp_path) == {}
+    running = member(7, "4-5")
+    assert audit.differing([running], tmp_path)
+    ignored = replace(running, seen=replace(running.seen, pod=ignored.seen.pod))
+    assert audit.differing([ignored], tmp_path) == {}
 
 
 def pod_object(**metadata: object) -> dict[str, object]:
