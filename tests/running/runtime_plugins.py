@@ -74,7 +74,9 @@ class Plugin:
             self._process = None
 
     def hold(self) -> None:
-        self._signal(signal.SIGSTOP)
+        threads = Path(f"/proc/{self._signal(signal.SIGSTOP)}/task")
+        # Until the kernel has stopped each of its threads, one of them may still answer.
+        self.until(lambda: all(_is_stopped(each) for each in threads.iterdir()))
 
     def release(self) -> None:
         self._signal(signal.SIGCONT)
@@ -103,7 +105,8 @@ class Plugin:
             time.sleep(0.05)
         return time.monotonic() - began
 
-    def _signal(self, number: signal.Signals) -> None:
+    def _signal(self, number: signal.Signals) -> int:
+        """Send it to the plugin's own process; the number of the process."""
         assert self._process is not None
         chain = [self._process.pid]
         # A program that enters a namespace for another one waits for it, and stops with it.
@@ -113,3 +116,8 @@ class Plugin:
         if number is not signal.SIGSTOP:
             for pid in chain[:-1]:
                 os.kill(pid, signal.SIGCONT)
+        return chain[-1]
+
+
+def _is_stopped(thread: Path) -> bool:
+    return (thread / "stat").read_text().rpartition(")")[2].split()[0] == "T"
