@@ -67,7 +67,7 @@ def named_by(kustomization: dict[str, Any]) -> Iterator[str]:
     ("name", "added", "written"),
     [
         ("numalet-publisher", {}, []),
-        ("numalet-nri", {"add": ["IPC_LOCK"]}, ["runtime", "state"]),
+        ("numalet-nri", {"add": ["IPC_LOCK", "SYS_NICE"]}, ["runtime", "state"]),
     ],
 )
 def test_the_agent_on_every_node_has_no_privilege(
