@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, Final
 from playwright.sync_api import Page, expect
 
 from numalet.cluster.following import StillFleet
+from numalet.core.cluster.cluster import ClusterPod, Controller
 from numalet.core.model.pod import ContainerKey
 from numalet.dashboard import history_points
 from numalet.dashboard.application import application
@@ -43,12 +44,33 @@ _CUT: Final = """() => {
 }"""
 """Texts of the page that are beyond the paper, or outside of a box that cuts them off."""
 
+_BROKEN: Final = r"""() => {
+  const broken = [];
+  const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+    if (!text.parentElement.checkVisibility() || text.parentElement.closest("svg, pre")) continue;
+    for (const {0: word, index} of text.data.matchAll(/[^\s\u200b]+/g)) {
+      const whole = /^[\d,-]+$/.test(word) ? /[\d-]+,?/g : /[^/.-]+[/.-]*|[/.-]+/g;
+      for (const {0: part, index: inside} of word.matchAll(whole)) {
+        const range = new Range();
+        range.setStart(text, index + inside);
+        range.setEnd(text, index + inside + part.length);
+        const lines = new Set([...range.getClientRects()].map((box) => Math.round(box.top)));
+        if (lines.size > 1) broken.push(word);
+      }
+    }
+  }
+  return broken;
+}"""
+"""Words of the page on two lines, unless they break after a hyphen, a slash or a dot of a name."""
+
 
 def _printed(page: Page, folder: Path) -> str | None:
     """Check the layout on paper; the text of the PDF where a program reads it."""
     page.emulate_media(media="print")
     assert page.evaluate(_CUT) == [], page.url
-    page.emulate_media(media="screen")
+    assert page.evaluate(_BROKEN) == [], page.url
+    page.emulate_media(media="null")
     if shutil.which("pdftotext") is None:
         return None
     file = folder / "page.pdf"
@@ -73,13 +95,17 @@ def test_paper_says_when_it_was_printed_and_how_old_its_data_are(
         expect(paper).to_be_hidden()
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         page.emulate_media(media="print")
-        said = r"Printed on \d{4}-\d\d-\d\d at [\d:]{8} \(UTC\); the data are of [\d:]{8} \(UTC\)\."
-        expect(paper).to_have_text(re.compile(said))
+        when = r"\d{4}-\d\d-\d\d [\d:]{8} \(UTC\)"
+        expect(paper).to_have_text(re.compile(rf"^As of {when}, live\. Printed {when}\.$"))
         expect(paper).to_be_visible()
         expect(page.locator("#live")).to_be_visible()
     # The server has stopped.
     expect(page.locator("#away")).to_be_visible(timeout=60_000)
     expect(page.locator("#live")).to_have_text(re.compile("stale|not live"))
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    expect(paper).to_have_text(re.compile(rf"^As of {when}, (stale|not live)\. Printed {when}\.$"))
+    as_of, printed = re.findall(when, paper.inner_text())
+    assert as_of < printed
     gone = page.evaluate("[...document.querySelectorAll('#away')].map(e => e.textContent)")
     assert re.search(r"at [\d:]{8} \(UTC\)|since [\d:]{8} \(UTC\)", gone[0])
 
@@ -110,6 +136,10 @@ def test_ninety_pods_are_ninety_on_paper(visit: Callable[..., Visit], tmp_path: 
                 expect(page.locator(selector)).to_have_count(90)
                 wanted = [pod.name for pod in pods]
                 assert text is None or [name for name in wanted if name not in text] == []
+            if path == "/pods" and text is not None:
+                sheets = [sheet for sheet in text.split("\f") if "pod-" in sheet]
+                assert len(sheets) > 1
+                assert [sheet for sheet in sheets if "QoS" not in sheet] == []
 
 
 def test_a_fleet_of_two_thousand_nodes_is_whole_on_paper(
@@ -124,3 +154,53 @@ def test_a_fleet_of_two_thousand_nodes_is_whole_on_paper(
         for path in ("/fleet?pod=gpu:+4,+cpu:+32", f"/fleet/nodes/{names[0]}"):
             page.goto(url + path)
             _printed(page, tmp_path)
+
+
+_NAMESPACE: Final = "team-payments-production"
+_NODE: Final = f"ip-10-0-{{}}.{_NAMESPACE}.compute.internal"
+
+
+def _called(name: str, namespace: str) -> tuple[dashboards.ChangingNode, StillFleet]:
+    """A node and a fleet with pods of these names, in which ``{}`` is a number; some rejected."""
+    config, node = shown_nodes.started("restricted", "4n32c2t")
+    pods = [guaranteed(name.format(at), 1 + 7 * at, GIB, namespace) for at in range(6)]
+    pods.append(guaranteed(name.format("many"), 200, GIB, namespace))
+    view = shown_nodes.view_of(config, node, pods)
+    source = dashboards.ChangingNode(view)
+    before = replace(view, rows=())
+    source.keep([history_points.point(before, view, datetime.now(UTC) - timedelta(minutes=5))])
+    held = [gpu_fleet.running(_NODE.format(at), [gpu_fleet.pod(f"p{at}", 3)]) for at in range(6)]
+    waiting = replace(gpu_fleet.pod("w", 4), name=name.format("w"), namespace=namespace)
+    fleet = gpu_fleet.cluster(held, [waiting])
+    rejected = ClusterPod(
+        pod=replace(waiting, uid="r", phase="Failed", node_name=_NODE.format(0)),
+        controller=Controller("Job", name.format("job")), reason="TopologyAffinityError",
+    )  # fmt: skip
+    return source, StillFleet(replace(fleet, pods={**fleet.pods, "r": rejected}))
+
+
+def _visited(page: Page, source: dashboards.ChangingNode, fleet: StillFleet) -> Iterator[str]:
+    """Open every kind of page with a table."""
+    first, *_, last = source.view().rows
+    with dashboards.listening(application(source, fleet)) as url:
+        for path in (
+            "/", "/node", "/pods", "/history", f"/pods/{first.title}", f"/pods/{last.title}",
+            "/fleet?pod=gpu:+4,+cpu:+32", f"/fleet/nodes/{_NODE.format(0)}",
+        ):  # fmt: skip
+            page.goto(url + path)
+            yield path
+
+
+def test_words_and_ids_stay_whole_on_paper(visit: Callable[..., Visit], tmp_path: Path) -> None:
+    page = visit(viewport=_PAPER).page
+    name = "checkout-recommendation-service-canary-{}-d4b9c8f6d-x2k4z"
+    for _ in _visited(page, *_called(name, _NAMESPACE)):
+        _printed(page, tmp_path)
+
+
+def test_names_without_hyphens_are_not_cut_off_on_paper(visit: Callable[..., Visit]) -> None:
+    page = visit(viewport=_PAPER).page
+    for path in _visited(page, *_called("x" * 60 + "{}", "y" * 63)):
+        page.emulate_media(media="print")
+        assert page.evaluate(_CUT) == [], path
+        page.emulate_media(media="null")

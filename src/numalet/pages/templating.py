@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping
 from datetime import UTC
 from functools import cache
@@ -56,6 +57,11 @@ def _query(values: Mapping[str, str | None]) -> str:
     return urlencode({name: value for name, value in values.items() if value is not None})
 
 
+def _name(text: str) -> Any:
+    """Let the name of a pod or a node break after its hyphens, slashes and dots."""
+    return trusted("<wbr>").join(re.split(r"(?<=[-./])(?!$)", printable(text)))
+
+
 def _shown(value: Any) -> Any:
     """Remove control characters, which names, logs and manifests may contain."""
     is_text = isinstance(value, str) and not hasattr(value, "__html__")
@@ -81,6 +87,7 @@ def _environment() -> Environment:
     environment.filters["day"] = lambda at: f"{at.astimezone(UTC):%Y-%m-%d}"
     environment.filters["amounts"] = numbers.amounts
     environment.filters["counted"] = numbers.counted
+    environment.filters["name"] = _name
     environment.filters["query"] = _query
     environment.filters["rounded_size"] = numbers.rounded_size
     return environment

@@ -223,10 +223,10 @@ async def test_a_plan_says_what_goes_in_which_order_and_where_it_could_run_inste
         copies = (await client.get("/fleet", params={**asked, "count": "2"})).text
     assert "1 pod must go on m</h3>" in page
     assert "Proved smallest" in page
-    row = re.compile(r'<td>(evict|admit)</td><td>([^<]+)</td><td><a href="/ui/fleet/nodes/(\w)">')
+    row = re.compile(r'<td>(evict|admit)</td><td>(\S+)</td><td><a href="/ui/fleet/nodes/(\w)">')
     steps = row.findall(page)
     assert [(do, on) for do, _, on in steps] == [("evict", "m"), ("admit", "n"), ("admit", "m")]
-    assert [pod for _, pod, _ in steps[:2]] == ["default/y", "default/y"]
+    assert [pod for _, pod, _ in steps[:2]] == ["default/<wbr>y", "default/<wbr>y"]
     assert "there is room for 0 of 2 copies now" in copies
     assert "copy 2 of 2" in copies
 
@@ -390,7 +390,7 @@ async def test_the_pods_of_a_node_have_their_numa_nodes_and_cpus_where_they_are_
     async with _client(cluster) as client:
         page = (await client.get("/fleet/nodes/known")).text
         rebuilt = (await client.get("/fleet/nodes/again")).text
-    row = re.compile(r'<tr data-pod="(\w)"><td>[^<]*</td><td>([^<]*)</td><td>([^<]*)</td>')
+    row = re.compile(r'<tr data-pod="(\w)"><td>[^ ]*</td><td>([^<]*)</td><td>([^<]*)</td>')
     rows = {uid: (nodes, cpus) for uid, nodes, cpus in row.findall(page)}
     assert rows["a"] == ("0", "2-9 (8)")
     assert rows["b"][0] == "1"

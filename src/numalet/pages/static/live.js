@@ -68,11 +68,15 @@ function say() {
   banner.hidden = !words;
 }
 
-// Paper stays as it is: it says when it was printed, and of when its data are.
+function dated(moment) {
+  return `${new Date(moment).toISOString().slice(0, 10)} ${clock(moment)}`;
+}
+
+// Paper stays as it is: it says of when its data are, whether they were live, and when it was printed.
 addEventListener("beforeprint", () => {
-  const since = failure?.since || Math.min(receivedAt || performance.timeOrigin, askingSince || Infinity);
-  const words = status ? `; the data are of ${clock(since)}` : "";
-  document.getElementById("paper").textContent = `Printed on ${new Date().toISOString().slice(0, 10)} at ${clock(Date.now())}${words}.`;
+  const since = Math.min(receivedAt || performance.timeOrigin, askingSince || Infinity, failure?.since || Infinity);
+  const words = status ? `As of ${dated(since)}, ${standing()[0]}` : "Not live: a dump or a description";
+  document.getElementById("paper").textContent = `${words}. Printed ${dated(Date.now())}.`;
 });
 
 function fail(why) {
