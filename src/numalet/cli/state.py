@@ -118,8 +118,8 @@ def show(options: ShowOptions) -> None:
     known = state_doctor.names(states, names)
     chart = holder_map.state_map(states, known, is_gone)
     pictures = options.pictures
+    on = state_pictures.pictured(options.drawn_on, [source])
     if pictures.are_wanted:
-        on = state_pictures.pictured(options.drawn_on, [source])
         state_pictures.write_shown(states, str(options.path), known, pictures, on)
     if not pictures.is_on_output:
         state_view.show_map(chart, states, options.output)
@@ -182,11 +182,11 @@ def diff(options: DiffOptions) -> None:
     both = [reading.read(each.files) for each in sources]
     differences = state_diff.differences(*both)
     unreadable = tuple(each for states in both for each in state_diff.unreadable(states))
+    on = state_pictures.pictured(options.drawn_on, sources)
     if options.pictures.are_wanted:
         compared = tuple(zip(map(str, paths), both, strict=True))
         listed = listed_pods.load(options.pods)
         names = {**state_doctor.names(both[0], listed), **state_doctor.names(both[1], listed)}
-        on = state_pictures.pictured(options.drawn_on, sources)
         state_pictures.write_compared(compared, names, differences, options.pictures, on)
     if not options.pictures.is_on_output:
         state_view.show_differences(differences, unreadable, options.output)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from numalet.cli.node_options import DeviceOptions, Sizes
 from numalet.cli.options import Options, option
+from numalet.core.model import input_error
 from numalet.core.model.value import Value, replace
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def pictured(choice: PictureChoice, sources: Sequence[StateSource]) -> PicturedM
 
     machine = choice.machine
     if machine is None:
+        if choice.devices.device or choice.devices.devices:
+            raise input_error.Required("devices need their machine; name it with -m").bad_input()
         return PicturedMachine()
     loaded = choice.sizes.choice(machine).open()
     show_findings(loaded.notes)

@@ -50,6 +50,9 @@ def _code(client: AgentClient) -> str:
 
 def test_where_there_is_no_socket_there_is_no_agent(folder: Path) -> None:
     assert _code(AgentClient(folder / "none")) == "client/no-agent"
+    (folder / "file").touch()
+    assert _code(AgentClient(folder / "file" / "agent.sock")) == "client/no-agent"
+    assert _code(AgentClient(folder / ("n" * 150))) == "client/no-agent"
 
 
 def test_a_socket_without_a_listener_is_no_agent(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import http.client
 import json
 import re
@@ -152,7 +153,13 @@ class _UnixConnection(http.client.HTTPConnection):
         # Python's timeouts make sockets non-blocking. So the socket blocks here, and SO_SNDTIMEO
         # limits the wait.
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _CONNECT_TIMEOUT)
-        self.sock.connect(str(self._path))
+        try:
+            self.sock.connect(str(self._path))
+        except OSError as error:
+            # Python's own error: the path is too long for an address.
+            if error.errno is None:
+                raise FileNotFoundError(errno.ENAMETOOLONG, str(error)) from None
+            raise
         self.sock.settimeout(self.timeout)
 
 
@@ -178,7 +185,7 @@ def _warned(header: str) -> str:
 
 def _unanswered(path: Path, error: Exception) -> BadInput:
     match error:
-        case FileNotFoundError() | ConnectionRefusedError():
+        case FileNotFoundError() | NotADirectoryError() | ConnectionRefusedError():
             finding: type[AgentUnanswering] = ClientNoAgent
         case PermissionError():
             finding = ClientNotAllowed
