@@ -67,6 +67,19 @@ async def test_a_cluster_is_listed_and_answered_about(fleet: Live) -> None:
     assert ended.out.splitlines()[-1] == "Nodes: 2 published; kubelet v1.32."
 
 
+async def test_a_rejected_pod_is_explained_from_a_cluster_as_from_its_dump(
+    fleet: Live, server: FakeApiServer, numalet: Runner, tmp_path: Path
+) -> None:
+    dump = tmp_path / "dump.json"
+    gpu_dump.write_rejections(dump)
+    for each in json.loads(dump.read_text())["items"]:
+        server.put(f"{COLLECTIONS[each['kind']]}/{each['metadata']['name']}", each)
+    for words in (["rejected"], ["why", "default/infer-0"]):
+        live = await fleet(*words, "-o", "json")
+        dumped = numalet("fleet", *words, "-o", "json", "--dump", str(dump))
+        assert (live.status, json.loads(live.out)) == (dumped.status, json.loads(dumped.out))
+
+
 async def test_a_cluster_without_nodes_has_no_answer(fleet: Live, server: FakeApiServer) -> None:
     for name in ("gpu-1", "gpu-2"):
         server.remove(f"/api/v1/nodes/{name}")

@@ -37,6 +37,7 @@ def started(*words: str) -> Iterator[subprocess.Popen[str]]:
     finally:
         process.terminate()
         process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 0
 
 
 def ended(*words: str, given: str | None = None) -> subprocess.CompletedProcess[str]:

@@ -148,19 +148,25 @@ def test_an_error_of_who_watches_ends_the_guest(
     assert not Path(f"/proc/{int(pid.read_text())}").exists()
 
 
+_GUESTS = ("run", "boot -m 2n1c --memory-per-node 1Gi")
+_DYING = "echo sorry > $console; exit 1"
+_ENDLESS = "say ready; exec sleep 60"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("script", "status", "said"),
+    ("words", "script", "status", "said"),
     [
-        ("say ready; echo out; echo err > $errors; say exit 42", 42, "err\n"),
-        ("echo sorry > $console; exit 1", 125, "guest stopped before its command ended"),
-        ("say ready; exec sleep 60", 124, "guest stopped after 2 s"),
+        ("run", "say ready; echo out; echo err > $errors; say exit 42", 42, "err\n"),
+        *((words, _DYING, 125, "guest stopped before its command ended") for words in _GUESTS),
+        *((words, _ENDLESS, 124, "guest stopped after 2 s") for words in _GUESTS),
     ],
 )
 def test_the_command_line_ends_as_the_guest_does(
     programs: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfdbinary: pytest.CaptureFixture[bytes],
+    words: str,
     script: str,
     status: int,
     said: str,
@@ -169,7 +175,7 @@ def test_the_command_line_ends_as_the_guest_does(
     put(programs, "qemu-system-x86_64", QEMU + script)
     monkeypatch.setenv("NUMALET_LAB_CACHE", str(programs.parent / "cache"))
     seconds = "2" if status == 124 else "60"
-    assert status == main.run(["lab", "run", "--timeout", seconds, "--", "true"])
+    assert status == main.run(["lab", *words.split(), "--timeout", seconds, "--", "true"])
     out, err = capfdbinary.readouterr()
     assert out == (b"out\n" if status == 42 else b"")
     assert b"fetching linux-image-9-amd64 once" in err
