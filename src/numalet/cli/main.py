@@ -39,8 +39,8 @@ _USAGE_ERROR: Final[Any] = typer.BadParameter.__mro__[1]
 # Imports of the packages of the extras `agent` and `cluster`.
 _OF_THE_EXTRA: Final = frozenset(
     {
-        *("structlog", "prometheus_client", "watchfiles", "grpc", "google", "httpx", "xxhash"),
-        *("jsonpatch", "cryptography", "fnv_hash_fast", "sniffio"),
+        *("structlog", "prometheus_client", "watchfiles", "grpc", "google", "aiohttp", "xxhash"),
+        *("jsonpatch", "cryptography", "fnv_hash_fast", "aiohttp_socks"),
     }
 )
 

@@ -13,7 +13,7 @@ import numalet
 _SOURCE = str(Path(numalet.__file__).parents[1])
 HEAVY = {
     "asyncio",
-    "httpx",
+    "aiohttp",
     "rich",
     "yaml",
     "numalet.core.config.releases",
@@ -54,7 +54,7 @@ def test_a_picture_of_a_machine_loads_no_decisions_and_no_network() -> None:
     loaded = _loaded("machine", "2n2c")
 
     assert "numalet.cli.machine_picture" in loaded
-    assert loaded & {"asyncio", "httpx", "numalet.wording.explanations"} == set()
+    assert loaded & {"asyncio", "aiohttp", "numalet.wording.explanations"} == set()
     assert [each for each in loaded if each.startswith("numalet.core.admission")] == []
 
 

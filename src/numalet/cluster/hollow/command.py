@@ -32,15 +32,10 @@ from numalet.io.documents.cluster import node_labels
 from numalet.io.kube_api import access, client
 from numalet.io.kube_api.access import Access
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
-from numalet.io.kube_api.client import RequestLimits
 from numalet.io.tasks import beside, together
 
 MOST_NODES: Final = 10_000
 _PREFIX: Final = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
-_LIMITS: Final = RequestLimits(requests_at_once=12, kept_seconds=5.0)
-"""Each connection makes every request slower: with 32 connections three times as slow as with a
-few. Few are opened, and those of a burst of pods are closed soon afterwards.
-"""
 _LONGEST_PREFIX: Final = 57
 """The name has to be a valid label with a number appended."""
 _EVENTS: Final = {
@@ -154,7 +149,7 @@ async def live(
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ended.set)
     try:
-        async with client.opened(prepared.access, "numalet-hollow", limits=_LIMITS) as api:
+        async with client.opened(prepared.access, "numalet-hollow") as api:
             make_publisher = None
             if prepared.publishes or prepared.has_topology or prepared.has_kai:
                 make_publisher = partial(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
@@ -16,8 +15,9 @@ from enum import Enum
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
-import httpx
+import aiohttp
 import msgspec
+import yarl
 
 from numalet.core.model.value import Value
 from numalet.io.kube_api import answers, transport
@@ -37,6 +37,8 @@ __all__ = [
 
 Query = Mapping[str, str | int | bool | None]
 Body = bytes | Mapping[str, Any] | list[Any] | msgspec.Struct
+_Answer = tuple[bytes, Mapping[str, str]]
+"""The content, and the headers."""
 T = TypeVar("T")
 
 _JSON: Final = "application/json"
@@ -54,7 +56,11 @@ class PatchKind(Enum):
 _APPLY: Final = "application/apply-patch+yaml"
 _REPEATABLE: Final = frozenset({_APPLY, PatchKind.MERGE.value})
 """Requests with these bodies may arrive twice without further effect."""
-_BROKEN: Final = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
+_BROKEN: Final = (
+    aiohttp.ServerDisconnectedError,
+    aiohttp.ClientOSError,
+    aiohttp.ClientPayloadError,
+)
 
 
 class RequestLimits(Value):
@@ -62,14 +68,11 @@ class RequestLimits(Value):
 
     ``request_seconds`` limits one request. ``patience_seconds`` limits the total delay that the
     server may request; 0 for callers with their own backoff, which get the first 429.
-    ``kept_seconds`` is how long an idle connection stays open: the pool checks each of them before
-    a request, which slows busy clients down.
     """
 
     request_seconds: float = 90.0
     patience_seconds: float = 30.0
     requests_at_once: int = 32
-    kept_seconds: float = 30.0
 
 
 @contextlib.asynccontextmanager
@@ -84,7 +87,7 @@ async def opened(
     """Closes the connections at the end. Raises ``BadInput`` for unusable credentials."""
     clock = clock or LoopClock()
     credentials = ApiCredentials(access, clock)
-    connections = Connections(access, user_agent, limits.kept_seconds)
+    connections = Connections(access, user_agent)
     try:
         connections.current((await credentials.current()).tls)
         yield ApiClient(access, credentials, connections, limits, clock, fraction)
@@ -121,8 +124,8 @@ class ApiClient:
 
     async def get_dated(self, path: str) -> tuple[bytes, datetime | None]:
         """The object, and the server's time from the Date header, if it has one."""
-        response = await self._answer("GET", path, None, None, _JSON)
-        return response.content, _date(response.headers.get("date", ""))
+        content, headers = await self._answer("GET", path, None, None, _JSON)
+        return content, _date(headers.get("date", ""))
 
     async def create(self, path: str, body: Body, query: Query | None = None) -> bytes:
         """The created object; ``path`` is that of its collection."""
@@ -175,22 +178,23 @@ class ApiClient:
         """Open a stream; on failure nothing stays open."""
         async with contextlib.AsyncExitStack() as stack:
             connected = await stack.enter_async_context(self._connections.using(identity.tls))
-            timeout = httpx.Timeout(_CONNECT_SECONDS, read=silence_seconds)
-            request = self._request(connected, identity, sent, timeout)
-            # A compressor would hold events back.
-            request.headers["Accept-Encoding"] = "identity"
+            limits = aiohttp.ClientTimeout(sock_connect=_CONNECT_SECONDS, sock_read=silence_seconds)
             with self._translated():
-                response = await connected.send(request, stream=True)
-                stack.push_async_callback(_close, response)
-                if response.status_code not in _SUCCESS:
+                # A compressor would hold events back.
+                response = await self._sent(
+                    connected, identity, sent, limits, ("Accept-Encoding", "identity")
+                )
+                stack.callback(response.close)
+                if response.status not in _SUCCESS:
                     async with asyncio.timeout(_CONNECT_SECONDS):
                         raise await self._refusal(response, sent)
+                transport.keep_alive(response)
             # From here on the caller closes the stream; until here any error closes it.
             return _Granted(response, stack.pop_all())
 
-    async def _pieces(self, response: httpx.Response) -> AsyncIterator[bytes]:
+    async def _pieces(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
         with self._translated():
-            async for piece in response.aiter_bytes():
+            async for piece in response.content.iter_any():
                 yield piece
 
     async def _ask(
@@ -201,11 +205,11 @@ class ApiClient:
         body: Body | None = None,
         content_type: str = _JSON,
     ) -> bytes:
-        return (await self._answer(method, path, query, body, content_type)).content
+        return (await self._answer(method, path, query, body, content_type))[0]
 
     async def _answer(
         self, method: str, path: str, query: Query | None, body: Body | None, content_type: str
-    ) -> httpx.Response:
+    ) -> _Answer:
         content = body if isinstance(body, bytes) or body is None else msgspec.json.encode(body)
         sent = _Sent(method, path, _url(path, query), content, content_type)
         # The server may have carried out a request whose answer was lost. Only requests that change
@@ -246,48 +250,50 @@ class ApiClient:
                 raise
             return await attempt(renewed)
 
-    async def _once(self, identity: Identity, sent: _Sent) -> httpx.Response:
+    async def _once(self, identity: Identity, sent: _Sent) -> _Answer:
         total_seconds = self._limits.request_seconds
         # Shorter than the total limit, so that the error names the connection.
         connect_seconds = min(_CONNECT_SECONDS, total_seconds / 2)
-        timeout = httpx.Timeout(total_seconds, connect=connect_seconds)
+        limits = aiohttp.ClientTimeout(sock_connect=connect_seconds)
         async with self._connections.using(identity.tls) as connected:
-            request = self._request(connected, identity, sent, timeout)
             with self._translated():
-                async with asyncio.timeout(total_seconds):
-                    response = await connected.send(request)
-                    if response.status_code in _SUCCESS:
-                        return response
+                async with (
+                    asyncio.timeout(total_seconds),
+                    await self._sent(connected, identity, sent, limits) as response,
+                ):
+                    if response.status in _SUCCESS:
+                        return await response.read(), response.headers
                     raise await self._refusal(response, sent)
 
-    def _request(
-        self, connected: httpx.AsyncClient, identity: Identity, sent: _Sent, timeout: httpx.Timeout
-    ) -> httpx.Request:
-        headers = transport.impersonation_headers(self.access.impersonation)
+    async def _sent(
+        self,
+        connected: aiohttp.ClientSession,
+        identity: Identity,
+        sent: _Sent,
+        limits: aiohttp.ClientTimeout,
+        *more: tuple[str, str],
+    ) -> aiohttp.ClientResponse:
+        headers = [*transport.impersonation_headers(self.access.impersonation), *more]
         if identity.authorization:
             headers.append(("Authorization", identity.authorization))
         if sent.content is not None:
             headers.append(("Content-Type", sent.content_type))
-        return connected.build_request(
-            sent.method,
-            sent.url,
-            content=sent.content,
-            headers=headers,
-            timeout=timeout,
-        )
+        # The path is encoded already.
+        url = yarl.URL(self.access.server.rstrip("/") + sent.url, encoded=True)
+        return await connected.request(
+            sent.method, url, data=sent.content, headers=headers, timeout=limits,
+            allow_redirects=False,
+        )  # fmt: skip
 
-    async def _refusal(self, response: httpx.Response, sent: _Sent) -> ApiRefused:
+    async def _refusal(self, response: aiohttp.ClientResponse, sent: _Sent) -> ApiRefused:
         content = bytearray()
-        if response.is_stream_consumed:
-            content += response.content[:_LARGEST_REFUSAL_BYTES]
-        else:
-            async for piece in response.aiter_bytes():
-                # The message is in the first bytes. A proxy may answer with a page of any size.
-                content += piece[: _LARGEST_REFUSAL_BYTES - len(content)]
-                if len(content) >= _LARGEST_REFUSAL_BYTES:
-                    break
+        async for piece in response.content.iter_any():
+            # The message is in the first bytes. A proxy may answer with a page of any size.
+            content += piece[: _LARGEST_REFUSAL_BYTES - len(content)]
+            if len(content) >= _LARGEST_REFUSAL_BYTES:
+                break
         return ApiRefused(
-            status_of(response.status_code, response.headers, bytes(content)),
+            status_of(response.status, response.headers, bytes(content)),
             f"{sent.method} {sent.path}",
         )
 
@@ -295,7 +301,7 @@ class ApiClient:
     def _translated(self) -> Any:
         try:
             yield
-        except (httpx.HTTPError, httpx.StreamError, OSError, ssl.SSLError) as error:
+        except transport.ERRORS as error:
             problem = transport.problem(error)
             raise ApiUnreachable(problem, self.access.server) from error
 
@@ -313,14 +319,8 @@ class _Sent(Value):
 class _Granted(Value):
     """A stream, and the resources to close after it."""
 
-    response: httpx.Response
+    response: aiohttp.ClientResponse
     resources: contextlib.AsyncExitStack
-
-
-async def _close(response: httpx.Response) -> None:
-    # A broken connection may raise once more.
-    with contextlib.suppress(httpx.HTTPError, OSError):
-        await response.aclose()
 
 
 def _date(header: str) -> datetime | None:

@@ -5,20 +5,38 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping
-from typing import Any, Final
+from collections.abc import AsyncIterator
+from typing import Final
+from urllib.parse import unquote, urlsplit
 
-import httpx
+import aiohttp
+import aiohttp_socks
 
 from numalet.io.kube_api.credentials import TlsMaterial, tls_context
 from numalet.io.kube_api.values import Access, Impersonation
 
-_KEPT_CONNECTIONS: Final = 32
+ERRORS: Final = (
+    aiohttp.ClientError,
+    aiohttp_socks.ProxyError,
+    aiohttp_socks.ProxyConnectionError,
+    aiohttp_socks.ProxyTimeoutError,
+    OSError,
+)
+"""What a request without a complete answer raises. ``TimeoutError`` is an ``OSError``."""
+_LONGEST_LINE: Final = 1 << 16
+_KEPT_SECONDS: Final = 30.0
+"""How long an idle connection stays open."""
+_PROXY_PORTS: Final = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 
 
-def _keepalive() -> list[tuple[int, int, int]]:
-    """With these options the kernel detects a dead peer within 30 s."""
-    options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
+def keep_alive(response: aiohttp.ClientResponse) -> None:
+    """Let the kernel detect a dead peer of a stream within 30 s."""
+    transport = response.connection.transport if response.connection is not None else None
+    # An answer that is complete already has no connection any more.
+    known = transport.get_extra_info("socket") if transport is not None else None
+    if known is None:
+        return
+    known.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in (
         ("TCP_KEEPIDLE", 15),
         ("TCP_KEEPINTVL", 5),
@@ -26,42 +44,8 @@ def _keepalive() -> list[tuple[int, int, int]]:
         # For unacknowledged data; keepalive probes only idle connections. In milliseconds.
         ("TCP_USER_TIMEOUT", 30_000),
     ):
-        number = getattr(socket, name, None)
-        if number is not None:
-            options.append((socket.IPPROTO_TCP, number, value))
-    return options
-
-
-class _Transport(httpx.AsyncHTTPTransport):
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        # httpcore leaks the connection of a request that is cancelled during the TLS or proxy
-        # handshake. Cancelled just before the request is sent, or after the answer was read, it
-        # keeps the connection but never uses it again.
-        used = request.extensions["trace"] = _UsedConnection()
-        try:
-            answer = await super().handle_async_request(request)
-        except BaseException:
-            await used.close()
-            raise
-        used.stream = answer.extensions["network_stream"]
-        return answer
-
-
-class _UsedConnection:
-    """The connection of a request; httpcore calls this object at each step (trace extension)."""
-
-    def __init__(self) -> None:
-        self.stream: Any = None
-
-    async def __call__(self, event: str, info: Mapping[str, Any]) -> None:
-        if event.endswith(".connect_tcp.complete"):
-            self.stream = info["return_value"]
-        elif event.endswith(".response_closed.failed"):
-            await self.close()
-
-    async def close(self) -> None:
-        if self.stream is not None:
-            await self.stream.aclose()
+        if (number := getattr(socket, name, None)) is not None:
+            known.setsockopt(socket.IPPROTO_TCP, number, value)
 
 
 class Connections:
@@ -71,15 +55,14 @@ class Connections:
     request, which may be a watch of five minutes.
     """
 
-    def __init__(self, access: Access, user_agent: str, kept_seconds: float) -> None:
+    def __init__(self, access: Access, user_agent: str) -> None:
         self._access = access
         self._user_agent = user_agent
-        self._kept_seconds = kept_seconds
-        self._clients: dict[TlsMaterial, httpx.AsyncClient] = {}
+        self._clients: dict[TlsMaterial, aiohttp.ClientSession] = {}
         self._users: dict[TlsMaterial, int] = {}
         self._latest: TlsMaterial | None = None
 
-    def current(self, tls: TlsMaterial) -> httpx.AsyncClient:
+    def current(self, tls: TlsMaterial) -> aiohttp.ClientSession:
         """The client with this material. Raises ``BadInput`` if the material is not usable."""
         client = self._clients.get(tls)
         if client is None:
@@ -88,7 +71,7 @@ class Connections:
         return client
 
     @contextlib.asynccontextmanager
-    async def using(self, tls: TlsMaterial) -> AsyncIterator[httpx.AsyncClient]:
+    async def using(self, tls: TlsMaterial) -> AsyncIterator[aiohttp.ClientSession]:
         client = self.current(tls)
         self._users[tls] = self._users.get(tls, 0) + 1
         try:
@@ -100,35 +83,50 @@ class Connections:
     async def close(self) -> None:
         while self._clients:
             _, client = self._clients.popitem()
-            await client.aclose()
+            await client.close()
 
     async def _close_unused(self) -> None:
         """Close unused clients with outdated material."""
         for tls in [each for each in self._clients if each != self._latest]:
             if not self._users.get(tls):
-                await self._clients.pop(tls).aclose()
+                await self._clients.pop(tls).close()
 
-    def _made(self, tls: TlsMaterial) -> httpx.AsyncClient:
-        access = self._access
-        context = tls_context(tls, access)
-        limits = httpx.Limits(
-            max_connections=None,
-            max_keepalive_connections=_KEPT_CONNECTIONS,
-            keepalive_expiry=self._kept_seconds,
-        )
-        transport = _Transport(
-            verify=context,
-            limits=limits,
-            proxy=access.proxy_url or None,
-            socket_options=_keepalive(),
-        )
-        return httpx.AsyncClient(
-            base_url=access.server,
+    def _made(self, tls: TlsMaterial) -> aiohttp.ClientSession:
+        session = aiohttp.ClientSession(
+            connector=_connector(self._access, tls_context(tls, self._access)),
             headers={"User-Agent": self._user_agent, "Accept": "application/json"},
-            transport=transport,
-            # The access has the proxy; httpx must not read the environment again.
+            cookie_jar=aiohttp.DummyCookieJar(),
+            # The access has the proxy; aiohttp must not read the environment.
             trust_env=False,
+            timeout=aiohttp.ClientTimeout(total=None),
+            max_line_size=_LONGEST_LINE,
+            max_field_size=_LONGEST_LINE,
         )
+        # Otherwise aiohttp sends a DELETE or PUT again whose answer was lost.
+        session._retry_connection = False
+        return session
+
+
+def _connector(access: Access, context: ssl.SSLContext) -> aiohttp.TCPConnector:
+    if not access.proxy_url:
+        return aiohttp.TCPConnector(ssl=context, limit=0, keepalive_timeout=_KEPT_SECONDS)
+    proxy = urlsplit(access.proxy_url)
+    kind = aiohttp_socks.ProxyType.SOCKS5
+    if proxy.scheme in ("http", "https"):
+        kind = aiohttp_socks.ProxyType.HTTP
+    return aiohttp_socks.ProxyConnector(
+        proxy.hostname or "",
+        proxy.port or _PROXY_PORTS[proxy.scheme],
+        kind,
+        unquote(proxy.username) if proxy.username else None,
+        unquote(proxy.password) if proxy.password else None,
+        # The proxy resolves names, as with kubectl, also for socks5.
+        rdns=True,
+        proxy_ssl=ssl.create_default_context() if proxy.scheme == "https" else None,
+        ssl=context,
+        limit=0,
+        keepalive_timeout=_KEPT_SECONDS,
+    )
 
 
 def impersonation_headers(impersonation: Impersonation) -> list[tuple[str, str]]:
@@ -148,12 +146,14 @@ def impersonation_headers(impersonation: Impersonation) -> list[tuple[str, str]]
 
 def problem(error: BaseException) -> str:
     """The cause of a failure in words."""
-    if isinstance(error, httpx.ConnectTimeout):
+    if isinstance(error, aiohttp.ConnectionTimeoutError | aiohttp_socks.ProxyTimeoutError):
         return "no connection in time"
-    if isinstance(error, httpx.TimeoutException | TimeoutError):
+    if isinstance(error, TimeoutError):
         return "no answer in time"
-    # The messages of httpx are often empty; those of the cause are not.
     cause: BaseException | None = error
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        cause = error.certificate_error
+    # The cause says more than the message of the client.
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
             return f"its certificate is not accepted ({cause.verify_message})"

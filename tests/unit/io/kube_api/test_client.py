@@ -185,12 +185,24 @@ async def test_a_kept_connection_that_was_closed_is_no_failure() -> None:
             await api.apply(f"{PATH}/one", {"data": {}}, "numalet")
 
 
-async def test_what_must_not_be_done_twice_is_not_repeated() -> None:
+@pytest.mark.parametrize(
+    "send",
+    [
+        lambda api: api.create(PATH, {"metadata": {"name": "two"}}),
+        lambda api: api.replace(f"{PATH}/one", {"metadata": {"name": "one"}}),
+        lambda api: api.delete(f"{PATH}/one"),
+    ],
+)
+async def test_what_must_not_be_done_twice_is_not_repeated(
+    send: Callable[[ApiClient], Coroutine[Any, Any, object]],
+) -> None:
+    """Not on a kept connection either, which may have been closed before the request came."""
     async with fake_api_server.running() as server, client.opened(server.access()) as api:
+        await api.create(PATH, {"metadata": {"name": "one"}})
         server.scripted.append(Scripted(0, is_reset=True))
         with pytest.raises(ApiUnreachable):
-            await api.create(PATH, {"metadata": {"name": "one"}})
-        assert len(server.requests) == 1
+            await send(api)
+        assert len(server.requests) == 2
 
 
 async def test_nobody_listens() -> None:
@@ -228,21 +240,6 @@ async def test_no_more_requests_at_once_than_are_allowed() -> None:
                 group.create_task(api.get(PATH))
         assert len(server.requests) == 20
         assert server.most_connections == 3
-
-
-async def test_connections_of_a_busier_time_are_closed_while_requests_go_on() -> None:
-    limits = RequestLimits(kept_seconds=0.05)
-    async with (
-        fake_api_server.running() as server,
-        client.opened(server.access(), limits=limits) as api,
-    ):
-        async with asyncio.TaskGroup() as busy:
-            for _ in range(8):
-                busy.create_task(api.get(PATH))
-        assert server.most_connections > 1
-        async with asyncio.timeout(60):
-            while server.connections > 1:
-                await api.get(PATH)
 
 
 async def test_values_of_msgspec_are_bodies() -> None:
@@ -355,7 +352,9 @@ async def _is_done_after(request: Coroutine[Any, Any, object], turns: int) -> bo
     for _ in range(turns):
         await asyncio.sleep(0)
     is_done = task.done()
-    await ended(task)
+    # Less than the minute that a handshake may take.
+    async with asyncio.timeout(50):
+        await ended(task)
     return is_done
 
 
@@ -389,4 +388,4 @@ async def test_a_request_that_is_cancelled_leaves_no_connection_behind(
                 await server.unused()
                 await proxy.unused()
             gc.collect()
-        assert turns > 20
+        assert turns > 5
