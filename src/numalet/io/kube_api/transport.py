@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import ssl
 from collections.abc import AsyncIterator
@@ -158,6 +159,9 @@ def problem(error: BaseException) -> str:
         if isinstance(cause, ssl.SSLCertVerificationError):
             return f"its certificate is not accepted ({cause.verify_message})"
         if isinstance(cause, OSError) and cause.strerror:
-            return cause.strerror
+            # asyncio names the address again in place of the cause. Only the kernel's numbers are
+            # above 0 and not those of OpenSSL.
+            is_kernel = (cause.errno or 0) > 0 and not isinstance(cause, ssl.SSLError)
+            return os.strerror(cause.errno or 0) if is_kernel else cause.strerror
         cause = cause.__cause__ or cause.__context__
     return str(error) or type(error).__name__
