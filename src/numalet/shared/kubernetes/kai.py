@@ -18,7 +18,7 @@ from numalet.core.model import resources
 from numalet.core.model.pod import ContainerKind, Pod, QosClass
 from numalet.core.model.value import Value
 from numalet.core.node.node import Node
-from numalet.shared.kubernetes import pod_resources
+from numalet.shared.kubernetes import node_resource_topology, pod_resources
 from numalet.shared.kubernetes.pod_resources import PodEntry
 
 PLACEMENT: Final = "kai.scheduler/numa-placement-observed"
@@ -66,7 +66,7 @@ def _zones(node: Node, entry: PodEntry) -> Mapping[str, Counter[str]]:
     zones: dict[str, Counter[str]] = {}
 
     def add(node_id: int, resource: str, amount: int) -> None:
-        zones.setdefault(_zone(node_id), Counter())[resource] += amount
+        zones.setdefault(node_resource_topology.zone_name(node_id), Counter())[resource] += amount
 
     node_of = node.rules.machine.node_of_cpu
     places: dict[tuple[str, str], set[int | None]] = {}
@@ -97,7 +97,10 @@ def _groups(entry: PodEntry) -> str:
     for block in _blocks(entry):
         # A block of size 0 reuses the memory of an init container, and its group lives on.
         groups.setdefault(tuple(sorted(block.nodes)), Counter())[block.resource] += block.size_bytes
-    named = [([_zone(each) for each in nodes], groups[nodes]) for nodes in groups]
+    named = [
+        ([node_resource_topology.zone_name(each) for each in nodes], groups[nodes])
+        for nodes in groups
+    ]
     return _text(
         {"memoryNodes": zones, "amount": _amount(amounts)}
         for zones, amounts in sorted(named, key=lambda each: each[0])
@@ -140,11 +143,6 @@ def patch(pod: Pod, values: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     }
     path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
     return path, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
-
-
-def _zone(node_id: int) -> str:
-    """The name of the zone in the NodeResourceTopology."""
-    return f"node-{node_id}"
 
 
 def _amount(amounts: Mapping[str, int]) -> dict[str, str]:

@@ -198,14 +198,19 @@ def _hold_block(zones: _Zones, block: MemoryBlock) -> None:
         left = _held(zones, node_id, block.resource, left)
 
 
+def zone_name(node_id: int) -> str:
+    """Return the name of a NUMA node's zone; other objects refer to it, too."""
+    return f"node-{node_id}"
+
+
 def _zone(
     node: NumaNodeInfo, machine: MachineInfo, amounts: Mapping[str, _Amount]
 ) -> dict[str, Any]:
-    zone: dict[str, Any] = {"name": f"node-{node.node_id}", "type": "Node"}
+    zone: dict[str, Any] = {"name": zone_name(node.node_id), "type": "Node"}
     if node.cores and node.distances is not None:
         # Rows of nodes without CPUs are left out: costs grow with the square of the nodes.
         costs = zip(machine.node_ids, node.distances, strict=False)
-        zone["costs"] = [{"name": f"node-{other}", "value": value} for other, value in costs]
+        zone["costs"] = [{"name": zone_name(other), "value": value} for other, value in costs]
     zone["resources"] = [
         {
             "name": name,

@@ -15,6 +15,7 @@ import xxhash
 
 from numalet.core.config.rules import TopologyPolicy, TopologyRules
 from numalet.core.model.machine_info import MachineInfo
+from numalet.shared.kubernetes import node_resource_topology
 from numalet.shared.kubernetes.pod_resources import ContainerEntry, PodEntry
 
 METADATA: Final = "topology.node.k8s.io/numaplacement-metadata"
@@ -51,7 +52,7 @@ def with_placement(
     busiest = max(sorted(numbers), key=lambda each: len(numbers[each]), default=0)
     metadata = f"{_FORMAT}::ve=leb89::cc={len(places)}::nn={count}::bn={busiest}"
     vectors = {
-        f"node-{node_id}": [{"name": VECTOR, "value": _vector(listed)}]
+        node_resource_topology.zone_name(node_id): [{"name": VECTOR, "value": _vector(listed)}]
         for node_id, listed in numbers.items()
         if node_id != busiest
     }
