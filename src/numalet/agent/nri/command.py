@@ -119,6 +119,7 @@ async def _run(options: NriOptions, settings: AgentSettings) -> None:
     log.write([log_line.of_finding(each) for each in settings.notes])
     # Handlers put lines here and never wait for a slow reader of the log.
     lines: queue.SimpleQueue[LogLine | None] = queue.SimpleQueue()
+    run_before_other_programs(lines.put)
     writing = asyncio.create_task(asyncio.to_thread(_write, log, lines))
     try:
         await _work(options, settings, lines.put)
@@ -267,6 +268,19 @@ def _kubelet_manager(settings: AgentSettings, proc: Path) -> str:
 def _say_bug(say: Callable[[LogLine], None], bug: Exception) -> None:
     of = {"why": "".join(traceback.format_exception(bug))}
     say(LogLine("A request to the API failed", of, is_error=True))
+
+
+def run_before_other_programs(say: Callable[[LogLine], None]) -> None:
+    """Give this thread, and all that it will start, the lowest real-time priority.
+
+    With all CPUs busy, an answer waited longer for one than the engine works. Not only the thread
+    that answers: any other one may have Python's lock, and keeps it while it waits for a CPU.
+    """
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    except OSError as error:
+        why = os_problem.text(error)
+        say(LogLine("No real-time priority; answers may wait for busy CPUs", {"why": why}))
 
 
 def _keep_in_memory(say: Callable[[LogLine], None]) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -64,8 +63,7 @@ class RuntimeConnection:
             return os_problem.text(error)
         self._session = Session(connection, self._plugin.handlers())
         try:
-            with ahead_of_other_programs(self._say):
-                self._session.run(NAME, self._index)
+            self._session.run(NAME, self._index)
         except RegistrationError as error:
             return f"the runtime refused the registration: {error}"
         except WireError as error:
@@ -107,22 +105,3 @@ class RuntimeConnection:
         with contextlib.suppress(OSError, RegistrationError, WireError):
             second.run(_REPAIR_NAME, _REPAIR_INDEX)
         second.close()
-
-
-@contextlib.contextmanager
-def ahead_of_other_programs(say: Callable[[LogLine], None]) -> Iterator[None]:
-    """Let this thread run as soon as it has something to do, also if all CPUs are busy.
-
-    On a busy node most of an answer's time was spent waiting for a CPU. The thread works for a
-    millisecond or two in each call, and the lowest real-time priority is above all usual programs.
-    """
-    policy, param = os.sched_getscheduler(0), os.sched_getparam(0)
-    try:
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
-    except OSError as error:
-        why = os_problem.text(error)
-        say(LogLine("No real-time priority; answers may wait for busy CPUs", {"why": why}))
-    try:
-        yield
-    finally:
-        os.sched_setscheduler(0, policy, param)
