@@ -188,7 +188,6 @@ class ApiClient:
                 if response.status not in _SUCCESS:
                     async with asyncio.timeout(_CONNECT_SECONDS):
                         raise await self._refusal(response, sent)
-                transport.keep_alive(response)
             # From here on the caller closes the stream; until here any error closes it.
             return _Granted(response, stack.pop_all())
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import socket
 import ssl
+import weakref
 from collections.abc import AsyncIterator
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 import aiohttp
@@ -30,14 +32,35 @@ _KEPT_SECONDS: Final = 30.0
 _PROXY_PORTS: Final = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 
 
-def keep_alive(response: aiohttp.ClientResponse) -> None:
-    """Let the kernel detect a dead peer of a stream within 30 s."""
-    transport = response.connection.transport if response.connection is not None else None
-    # An answer that is complete already has no connection any more.
-    known = transport.get_extra_info("socket") if transport is not None else None
-    if known is None:
-        return
-    known.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+class _Known:
+    """Part of a connector that knows its transports: aiohttp forgets those that it closes.
+
+    A transport with TLS that is closed waits for the server's last word. At the end of the client
+    nobody may be left to wait.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.transports: weakref.WeakSet[asyncio.Transport] = weakref.WeakSet()
+
+    async def _wrap_create_connection(self, *args: Any, **kwargs: Any) -> Any:
+        made = await super()._wrap_create_connection(*args, **kwargs)  # type: ignore[misc]
+        _detect_dead_peer(made[0].get_extra_info("socket"))
+        self.transports.add(made[0])
+        return made
+
+
+class _Direct(_Known, aiohttp.TCPConnector):
+    """Connects to the server."""
+
+
+class _ThroughProxy(_Known, aiohttp_socks.ProxyConnector):
+    """Connects to a proxy, and through it to the server."""
+
+
+def _detect_dead_peer(connected: socket.socket) -> None:
+    """With these options the kernel detects a dead peer within 30 s."""
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in (
         ("TCP_KEEPIDLE", 15),
         ("TCP_KEEPINTVL", 5),
@@ -46,7 +69,7 @@ def keep_alive(response: aiohttp.ClientResponse) -> None:
         ("TCP_USER_TIMEOUT", 30_000),
     ):
         if (number := getattr(socket, name, None)) is not None:
-            known.setsockopt(socket.IPPROTO_TCP, number, value)
+            connected.setsockopt(socket.IPPROTO_TCP, number, value)
 
 
 class Connections:
@@ -83,14 +106,22 @@ class Connections:
 
     async def close(self) -> None:
         while self._clients:
-            _, client = self._clients.popitem()
-            await client.close()
+            await self._closed(self._clients.popitem()[1])
 
     async def _close_unused(self) -> None:
         """Close unused clients with outdated material."""
         for tls in [each for each in self._clients if each != self._latest]:
             if not self._users.get(tls):
-                await self._clients.pop(tls).close()
+                await self._closed(self._clients.pop(tls))
+
+    async def _closed(self, client: aiohttp.ClientSession) -> None:
+        connector = client.connector
+        assert isinstance(connector, _Known)
+        for each in tuple(connector.transports):
+            each.abort()
+        await client.close()
+        # The sockets of aborted transports are closed in the next turn of the event loop.
+        await asyncio.sleep(0)
 
     def _made(self, tls: TlsMaterial) -> aiohttp.ClientSession:
         session = aiohttp.ClientSession(
@@ -110,12 +141,12 @@ class Connections:
 
 def _connector(access: Access, context: ssl.SSLContext) -> aiohttp.TCPConnector:
     if not access.proxy_url:
-        return aiohttp.TCPConnector(ssl=context, limit=0, keepalive_timeout=_KEPT_SECONDS)
+        return _Direct(ssl=context, limit=0, keepalive_timeout=_KEPT_SECONDS)
     proxy = urlsplit(access.proxy_url)
     kind = aiohttp_socks.ProxyType.SOCKS5
     if proxy.scheme in ("http", "https"):
         kind = aiohttp_socks.ProxyType.HTTP
-    return aiohttp_socks.ProxyConnector(
+    return _ThroughProxy(
         proxy.hostname or "",
         proxy.port or _PROXY_PORTS[proxy.scheme],
         kind,

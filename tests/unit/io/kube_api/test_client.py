@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import itertools
 import json
+import os
+import socket
 import ssl
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
@@ -341,6 +344,34 @@ async def test_a_handshake_that_never_ends_leaves_no_connection_behind() -> None
         async with asyncio.timeout(200):
             await ended.wait()
     gc.collect()
+
+
+async def test_nothing_waits_for_the_last_word_of_a_server(tmp_path: Path) -> None:
+    """Neither with the connection of a stream nor with one that is kept."""
+    own = Authority()
+    async with (
+        fake_api_server.running(own.server_context(tmp_path)) as server,
+        breakable_proxy.to("127.0.0.1", int(server.url.rpartition(":")[2])) as proxy,
+    ):
+        given = Access(f"https://127.0.0.1:{proxy.port}", Location("test"), authority=own.pem)
+        async with client.opened(given) as api:
+            server.put(f"{PATH}/one", {})
+            await api.get(f"{PATH}/one")
+            query = {"watch": True, "resourceVersion": 0}
+            async with api.stream(PATH, query, silence_seconds=200):
+                await api.get(f"{PATH}/one")
+                assert _open_connections(proxy.port) == 2
+                await proxy.mute()
+        assert _open_connections(proxy.port) == 0
+
+
+def _open_connections(port: int) -> int:
+    """How many sockets of this process are connected to a port."""
+    count = 0
+    for path in [*Path("/proc/self/fd").iterdir()]:
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(path.name))) as each:
+            count += each.getpeername()[1:2] == (port,)
+    return count
 
 
 # Cancellation.
