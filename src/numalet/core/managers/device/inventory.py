@@ -64,7 +64,7 @@ class Device(Value):
 
     def __post_init__(self) -> None:
         """Reject a bare number, or a text, whose letters would become nodes."""
-        nodes = self.numa_nodes
+        nodes: object = self.numa_nodes
         if not isinstance(nodes, tuple | list) or not all(isinstance(each, int) for each in nodes):
             raise TypeError(f"numa_nodes is a tuple of node ids, not {self.numa_nodes!r}")
 
