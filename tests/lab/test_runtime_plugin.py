@@ -22,6 +22,7 @@ SUITES = ("trixie", "forky")
 
 CASES = [
     (KILLS, "trixie", "4n8c-distances"),
+    (KILLS, "forky", "4n8c-distances"),
     (PLACEMENT, "trixie", "36n"),
     (PLACEMENT, "forky", "36n"),
     (PLACEMENT, "trixie", "4n8c-distances"),
