@@ -59,6 +59,9 @@ def test_a_page_opens_without_a_network(
         if name == "simulate":
             _finds(shown)
         assert _lights_up(shown) is (shown.locator("tr[data-pod]").count() > 0)
+    shown.set_viewport_size(browsers.PAPER)
+    shown.emulate_media(media="print")
+    assert [shown.evaluate(browsers.CUT_OFF), shown.evaluate(browsers.BROKEN)] == [[], []]
 
 
 def _asked_by(page: Page, address: str) -> list[str]:

@@ -18,58 +18,19 @@ from numalet.core.cluster.cluster import ClusterPod, Controller
 from numalet.core.model.pod import ContainerKey
 from numalet.dashboard import history_points
 from numalet.dashboard.application import application
-from running import dashboards
+from running import browsers, dashboards
 from running.browsers import Visit
 from values import gpu_fleet, shown_nodes
 from values.shown_nodes import GIB, guaranteed
 
-_PAPER: Final = {"width": 718, "height": 1046}
-"""The space on A4 between the margins of ``page.pdf`` below, in pixels of 1/96 inch."""
 _MARGIN: Final = "10mm"
-_CUT: Final = """() => {
-  const cut = [];
-  for (const each of document.querySelectorAll("main :is(td, th, li, pre, p, svg text)")) {
-    const box = each.getBoundingClientRect();
-    if (each.matches(".width")) continue;
-    if (!each.checkVisibility()) { cut.push(each); continue; }
-    if (box.right > innerWidth + 1) cut.push(each);
-    for (let around = each.parentElement; around; around = around.parentElement) {
-      const style = getComputedStyle(around);
-      if (style.overflowX === "visible" && style.overflowY === "visible") continue;
-      const {right, bottom} = around.getBoundingClientRect();
-      if (box.right > right + 1 || box.bottom > bottom + 1) { cut.push(each); break; }
-    }
-  }
-  return cut.map(each => each.textContent.slice(0, 80));
-}"""
-"""Texts of the page that are beyond the paper, or outside of a box that cuts them off."""
-
-_BROKEN: Final = r"""() => {
-  const broken = [];
-  const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
-  for (let text = texts.nextNode(); text; text = texts.nextNode()) {
-    if (!text.parentElement.checkVisibility() || text.parentElement.closest("svg, pre")) continue;
-    for (const {0: word, index} of text.data.matchAll(/[^\s\u200b]+/g)) {
-      const whole = /^[\d,-]+$/.test(word) ? /[\d-]+,?/g : /[^/.-]+[/.-]*|[/.-]+/g;
-      for (const {0: part, index: inside} of word.matchAll(whole)) {
-        const range = new Range();
-        range.setStart(text, index + inside);
-        range.setEnd(text, index + inside + part.length);
-        const lines = new Set([...range.getClientRects()].map((box) => Math.round(box.top)));
-        if (lines.size > 1) broken.push(word);
-      }
-    }
-  }
-  return broken;
-}"""
-"""Words of the page on two lines, unless they break after a hyphen, a slash or a dot of a name."""
 
 
 def _printed(page: Page, folder: Path) -> str | None:
     """Check the layout on paper; the text of the PDF where a program reads it."""
     page.emulate_media(media="print")
-    assert page.evaluate(_CUT) == [], page.url
-    assert page.evaluate(_BROKEN) == [], page.url
+    assert page.evaluate(browsers.CUT_OFF) == [], page.url
+    assert page.evaluate(browsers.BROKEN) == [], page.url
     page.emulate_media(media="null")
     if shutil.which("pdftotext") is None:
         return None
@@ -86,7 +47,7 @@ def test_paper_says_when_it_was_printed_and_how_old_its_data_are(
     config, node = shown_nodes.started()
     source = dashboards.ChangingNode(shown_nodes.view_of(config, node, []))
     with dashboards.listening(application(source)) as url:
-        opened = visit(viewport=_PAPER)
+        opened = visit(viewport=browsers.PAPER)
         opened.expected.append("ERR_")  # The server stops at the end.
         page = opened.page
         page.goto(url)
@@ -121,7 +82,7 @@ def test_ninety_pods_are_ninety_on_paper(visit: Callable[..., Visit], tmp_path: 
     source.log(ContainerKey(pods[0].uid, container.name), log)
     before = replace(view, rows=())
     source.keep([history_points.point(before, view, datetime.now(UTC) - timedelta(minutes=5))])
-    page = visit(viewport=_PAPER).page
+    page = visit(viewport=browsers.PAPER).page
     with dashboards.listening(application(source)) as url:
         for path, selector in (
             ("/pods", "table.pods tbody tr"),
@@ -149,7 +110,7 @@ def test_a_fleet_of_two_thousand_nodes_is_whole_on_paper(
     cluster = gpu_fleet.cluster(
         [gpu_fleet.running(name, []) for name in names], [gpu_fleet.pod("waits", 4)]
     )
-    page = visit(viewport=_PAPER).page
+    page = visit(viewport=browsers.PAPER).page
     with dashboards.listening(application(None, StillFleet(cluster))) as url:
         for path in ("/fleet?pod=gpu:+4,+cpu:+32", f"/fleet/nodes/{names[0]}"):
             page.goto(url + path)
@@ -192,15 +153,15 @@ def _visited(page: Page, source: dashboards.ChangingNode, fleet: StillFleet) -> 
 
 
 def test_words_and_ids_stay_whole_on_paper(visit: Callable[..., Visit], tmp_path: Path) -> None:
-    page = visit(viewport=_PAPER).page
+    page = visit(viewport=browsers.PAPER).page
     name = "checkout-recommendation-service-canary-{}-d4b9c8f6d-x2k4z"
     for _ in _visited(page, *_called(name, _NAMESPACE)):
         _printed(page, tmp_path)
 
 
 def test_names_without_hyphens_are_not_cut_off_on_paper(visit: Callable[..., Visit]) -> None:
-    page = visit(viewport=_PAPER).page
+    page = visit(viewport=browsers.PAPER).page
     for path in _visited(page, *_called("x" * 60 + "{}", "y" * 63)):
         page.emulate_media(media="print")
-        assert page.evaluate(_CUT) == [], path
+        assert page.evaluate(browsers.CUT_OFF) == [], path
         page.emulate_media(media="null")

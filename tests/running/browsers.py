@@ -14,7 +14,7 @@ from importlib import resources
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Request, ViewportSize, expect, sync_playwright
 
 PATIENCE_MS: Final = 60_000
 _NAMES: Final = ("chromium", "chromium-browser")
@@ -30,6 +30,46 @@ KINDS: Final[dict[str, dict[str, Any]]] = {
 }
 """What every page is tried with: widths in pixels, and colours."""
 _WITHOUT_A_HOST: Final = ("data", "blob", "about", "file")
+PAPER: Final[ViewportSize] = {"width": 718, "height": 1046}
+"""The space on A4 between margins of 10 mm, in pixels of 1/96 inch."""
+
+CUT_OFF: Final = """() => {
+  const cut = [];
+  for (const each of document.querySelectorAll("main :is(td, th, li, pre, p, svg text)")) {
+    const box = each.getBoundingClientRect();
+    if (each.matches(".width, .find")) continue;
+    if (!each.checkVisibility()) { cut.push(each); continue; }
+    if (box.right > innerWidth + 1) cut.push(each);
+    for (let around = each.parentElement; around; around = around.parentElement) {
+      const style = getComputedStyle(around);
+      if (style.overflowX === "visible" && style.overflowY === "visible") continue;
+      const {right, bottom} = around.getBoundingClientRect();
+      if (box.right > right + 1 || box.bottom > bottom + 1) { cut.push(each); break; }
+    }
+  }
+  return cut.map(each => each.textContent.slice(0, 80));
+}"""
+"""Texts of the page that are beyond the paper, or outside of a box that cuts them off."""
+
+BROKEN: Final = r"""() => {
+  const broken = [];
+  const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+    if (!text.parentElement.checkVisibility() || text.parentElement.closest("svg, pre")) continue;
+    for (const {0: word, index} of text.data.matchAll(/[^\s\u200b]+/g)) {
+      const whole = /^[\d,-]+$/.test(word) ? /[\d-]+,?/g : /[^/.-]+[/.-]*|[/.-]+/g;
+      for (const {0: part, index: inside} of word.matchAll(whole)) {
+        const range = new Range();
+        range.setStart(text, index + inside);
+        range.setEnd(text, index + inside + part.length);
+        const lines = new Set([...range.getClientRects()].map((box) => Math.round(box.top)));
+        if (lines.size > 1) broken.push(word);
+      }
+    }
+  }
+  return broken;
+}"""
+"""Words of the page on two lines, unless they break after a hyphen, a slash or a dot of a name."""
 
 
 def program() -> str | None:

@@ -64,7 +64,7 @@ def nodes_text(nodes: Sequence[int]) -> str:
 
 
 def cpus_text(cpus: CpuSet) -> str:
-    return f"{cpu_set.text(cpus)} ({len(cpus)})" if cpus else "shared"
+    return f"{cpu_set.text(cpus).replace(',', ', ')} ({len(cpus)})" if cpus else "shared"
 
 
 def memory_text(size_bytes: Mapping[str, int]) -> str:

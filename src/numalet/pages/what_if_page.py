@@ -140,6 +140,7 @@ def rejected_table(rows: Sequence[VariantDocument]) -> TextTable:
         "Rejected in the given order",
         ("Pod", "Why", "Reason", "Message", "By variants"),
         tuple(
-            (*key, f"{len(by)} of {len(rows)}: {cpu_set.text(by)}") for key, by in variants.items()
+            (*key, f"{len(by)} of {len(rows)}: {cpu_set.text(by).replace(',', ', ')}")
+            for key, by in variants.items()
         ),
     )
