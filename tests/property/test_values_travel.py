@@ -117,7 +117,7 @@ def test_what_is_not_caught_ends_with_the_sentence() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
     assert ended.stderr.splitlines()[-1].endswith(
-        "BadInput: 2n0c: invalid shape '2n0c': every number must be 1 or more"
+        "BadInput: text='2n0c': invalid shape '2n0c': every number must be 1 or more"
     )
 
 

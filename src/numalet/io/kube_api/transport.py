@@ -35,8 +35,8 @@ _PROXY_PORTS: Final = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080
 class _Known:
     """Part of a connector that knows its transports: aiohttp forgets those that it closes.
 
-    A transport with TLS that is closed waits for the server's last word. At the end of the client
-    nobody may be left to wait.
+    A transport with TLS that is closed waits for the server's last word. The end of a client aborts
+    those that still wait.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
