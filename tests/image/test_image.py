@@ -8,9 +8,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import numalet
 from image.conftest import build
 from running.containers import Podman
+
+# An image is built from packages twice, which takes five minutes on a busy machine.
+pytestmark = pytest.mark.timeout(1800)
 
 PROBE = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:8888/healthz').status)"
 KUBECONFIG = """
