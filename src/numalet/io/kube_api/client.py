@@ -221,7 +221,8 @@ class ApiClient:
                     return await self._known(lambda identity: self._once(identity, sent))
             except ApiUnreachable as broken:
                 # An idle connection may be closed just when it is used again.
-                if not may_break or not isinstance(broken.__cause__, _BROKEN):
+                is_made = not isinstance(broken.__cause__, aiohttp.ClientConnectorError)
+                if not (may_break and is_made and isinstance(broken.__cause__, _BROKEN)):
                     raise
                 may_break = False
                 continue

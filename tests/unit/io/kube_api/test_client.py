@@ -208,6 +208,24 @@ async def test_what_must_not_be_done_twice_is_not_repeated(
         assert len(server.requests) == 2
 
 
+async def test_a_connection_that_is_not_made_is_not_tried_again() -> None:
+    tried = 0
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal tried
+        tried += 1
+        writer.write(b"no TLS here")
+        writer.close()
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    access = Access(f"https://127.0.0.1:{port}", Location("test"), is_verified=False)
+    async with server, client.opened(access) as api:
+        with pytest.raises(ApiUnreachable):
+            await api.get(PATH)
+    assert tried == 1
+
+
 async def test_nobody_listens() -> None:
     async with fake_api_server.running() as server:
         given = server.access()
